@@ -98,15 +98,15 @@ def datagen(reporter: Reporter, columns: str, **flags: Unpack[_Flags]) -> None:
     if flags["output"] != "-":
         sink |= {"connector": "file", "path": str(Path(flags["output"]).absolute())}
     text = (
-        f"CREATE TABLE generated ({columns}) WITH ({_written(source)});\n"
-        f"CREATE TABLE written ({columns}) WITH ({_written(sink)});\n"
+        f"CREATE TABLE generated ({columns}) WITH ({_options_text(source)});\n"
+        f"CREATE TABLE written ({columns}) WITH ({_options_text(sink)});\n"
     )
     existing = existing_of(overwrite=flags["overwrite"], append=flags["append"])
     code = run_script(script_of_text(f"{text}{_COPY}", {}), RunOptions(existing=existing), reporter)
     click.get_current_context().exit(code)
 
 
-def _written(options: dict[str, str]) -> str:
+def _options_text(options: dict[str, str]) -> str:
     """Return options in the form of a script."""
     return ", ".join(f"{_quote(key)} = {_quote(value)}" for key, value in options.items())
 

@@ -90,7 +90,7 @@ def _difference_text(difference: Difference, *, coloured: bool) -> str:
     if block.role == ERROR:
         rows = [f"{mark} {row['error']}" for mark, row in difference.rows]
         return head + "".join(f"{line}\n" for line in rows)
-    shown = _shown(difference.rows)
+    shown = _rows_to_show(difference.rows)
     names = column_names([row for _, row in difference.rows])
     cells = [[_cell(row, name) for name in names] for row in (row for _, row in difference.rows)]
     widths = [
@@ -113,7 +113,7 @@ def _difference_text(difference: Difference, *, coloured: bool) -> str:
     return head + "".join(f"{line}\n" for line in lines)
 
 
-def _shown(rows: Sequence[tuple[str, Row]]) -> list[int]:
+def _rows_to_show(rows: Sequence[tuple[str, Row]]) -> list[int]:
     """Return the indexes of the rows that differ, and of rows near them."""
     differing = [number for number, (mark, _) in enumerate(rows) if mark != " "]
     near = {number + step for number in differing for step in range(-_AROUND, _AROUND + 1)}

@@ -159,7 +159,7 @@ def faults(
     column: Column, given: pa.Array, converted: pa.Array
 ) -> Iterator[tuple[int, MalformedError]]:
     """Yield the rows that have no valid value for a column, with the reason."""
-    for row in np.flatnonzero(_unconverted(given, converted, column.type)).tolist():
+    for row in np.flatnonzero(_find_unconverted(given, converted, column.type)).tolist():
         if column.type.contains(Kind.MAP):
             reason = "a key of a map occurs twice, or a text or time in the column cannot be read"
             yield row, MalformedError(DUPLICATE_KEY, reason, column.name)
@@ -186,24 +186,24 @@ def without(column: pa.Array, rows: Iterable[int]) -> pa.Array:
     return column.take(pa.array(np.arange(len(column)), mask=missing))
 
 
-def _unconverted(given: pa.Array, converted: pa.Array, declared: SqlType) -> NDArray[np.bool_]:
+def _find_unconverted(given: pa.Array, converted: pa.Array, declared: SqlType) -> NDArray[np.bool_]:
     """Return which rows have a value, at any depth, that became NULL in the converted column."""
     unconverted: NDArray[np.bool_] = (
         pc.and_(given.is_valid(), converted.is_null()).to_numpy(zero_copy_only=False).copy()
     )
     for index, (name, each) in enumerate(declared.fields):
         inside = pc.struct_field(given, [name]), pc.struct_field(converted, [index])
-        unconverted |= _unconverted(*inside, each)
+        unconverted |= _find_unconverted(*inside, each)
     if declared.kind is Kind.MAP:
         # Such values can only be found before the entries are sorted.
         parts = map_parts(given)
-        of_values = _unconverted(
+        of_values = _find_unconverted(
             parts.values, convert(parts.values, declared.value), declared.value
         )
         unconverted[np.repeat(np.arange(len(given)), parts.lengths)[of_values]] = True
         return unconverted
     if declared.element is not None:
-        of_elements = _unconverted(given.flatten(), converted.flatten(), declared.element)
+        of_elements = _find_unconverted(given.flatten(), converted.flatten(), declared.element)
         row = pc.list_parent_indices(converted).to_numpy()
         unconverted[row[of_elements]] = True
     return unconverted

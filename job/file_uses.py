@@ -155,11 +155,11 @@ def _uses(job: Job, base_directory: Path, script: Path | None) -> list[FileUse]:
                 table.options, ("path", "rejects_path"), base_directory
             )
         ),
-        *(use for insert in job.inserts for use in _written(insert.sink, base_directory)),
+        *(use for insert in job.inserts for use in _written_files(insert.sink, base_directory)),
     ]
 
 
-def _written(sink: SinkTable, base_directory: Path) -> Iterator[FileUse]:
+def _written_files(sink: SinkTable, base_directory: Path) -> Iterator[FileUse]:
     """Yield the files of a table that is written."""
     directory = has_layout(settings_of(sink.options), Layout.FILE)
     for option, path in _named_paths(sink.options, ("path", "late_path"), base_directory):

@@ -204,7 +204,7 @@ def _check_same(state: Path, begun: JobDescription, new: JobDescription) -> None
         names = sorted(begun.parameters.keys() | new.parameters.keys())
         what = "a job with other parameters"
         notes = tuple(
-            f"{name} was {_given(begun, name)}, and is now {_given(new, name)}"
+            f"{name} was {_value_text(begun, name)}, and is now {_value_text(new, name)}"
             for name in names
             if begun.parameters.get(name) != new.parameters.get(name)
         )
@@ -240,7 +240,7 @@ def _path_of(description: JobDescription) -> str | None:
     return None if text is None else parse_address(text).path
 
 
-def _given(description: JobDescription, name: str) -> str:
+def _value_text(description: JobDescription, name: str) -> str:
     value = description.parameters.get(name)
     return "not given" if value is None else f'"{value}"'
 

@@ -180,7 +180,7 @@ def bin_costs(situation: Situation, statistics: Statistics) -> tuple[dict[int, f
     the total cost of the bins of a worker is the cost that was measured there.
     """
     owners = situation.plan.assignment.bins
-    rows, spent = _rows_by_fold(statistics), _spent(statistics, situation.since)
+    rows, spent = _rows_by_fold(statistics), _busy_fractions(statistics, situation.since)
     found: dict[int, float] = {}
     unknown = []
     for operator, names in sorted(_operators_of_folds(situation.plan).items()):
@@ -221,7 +221,7 @@ def _operators_of_folds(plan: TickPlan) -> dict[str, set[str]]:
     }
 
 
-def _spent(statistics: Statistics, since: int) -> dict[str, dict[int, float]]:
+def _busy_fractions(statistics: Statistics, since: int) -> dict[str, dict[int, float]]:
     """Return the fraction of the last intervals in which each worker was busy with each operator."""
     found: dict[str, dict[int, float]] = {}
     for each in statistics.operators:

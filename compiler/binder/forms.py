@@ -32,7 +32,7 @@ def _nullif(_binder: ExpressionBinder, placed: Sequence[Placed]) -> Expression:
     return make_case([(equal, Literal(value.type, nullable=True, value=None))], value)
 
 
-def _chosen(condition: Expression, results: Sequence[Placed], name: str) -> Expression:
+def _choose(condition: Expression, results: Sequence[Placed], name: str) -> Expression:
     taken, otherwise = unify(results, f"results of {name} are {{}} and {{}}")
     return make_case([(condition, taken)], otherwise)
 
@@ -43,13 +43,13 @@ def _if(_binder: ExpressionBinder, placed: Sequence[Placed]) -> Expression:
     if condition.type.kind not in {Kind.BOOLEAN, Kind.NULL}:
         message = f"condition must be BOOLEAN, not {condition.type}"
         raise refusal("E207", message, span, f"this is {condition.type}")
-    return _chosen(coerce(condition, BOOLEAN), results, "IF")
+    return _choose(coerce(condition, BOOLEAN), results, "IF")
 
 
 def _nvl2(_binder: ExpressionBinder, placed: Sequence[Placed]) -> Expression:
     """Return NVL2(x, a, b): a if x is not NULL, else b."""
     (value, _), *results = placed
-    return _chosen(call("is_not_null", value), results, "NVL2")
+    return _choose(call("is_not_null", value), results, "NVL2")
 
 
 def _equal_null(_binder: ExpressionBinder, placed: Sequence[Placed]) -> Expression:

@@ -227,7 +227,7 @@ class _Scalar:
         """
         first, second = self._outcome(values), self._outcome(values)
         if first != second:
-            given = ", ".join(repr(each) for each in self._given(values))
+            given = ", ".join(repr(each) for each in self._python_arguments(values))
             raise not_deterministic(
                 self._python.name, f"for ({given}) one call {first}, and the next {second}"
             )
@@ -238,14 +238,14 @@ class _Scalar:
         except RowFailure as failure:
             return str(failure).removeprefix(f"{self._python.name} ")
 
-    def _given(self, values: Sequence[Value]) -> list[object]:
+    def _python_arguments(self, values: Sequence[Value]) -> list[object]:
         # Made again for each call: the function may change a list that it is given.
         pairs = zip(values, self._types.parameters, strict=True)
         return [to_python(value, type_) for value, type_ in pairs]
 
     def _value(self, values: Sequence[Value]) -> Value:
         name = self._python.name
-        given = self._given(values)
+        given = self._python_arguments(values)
         try:
             result = self._python.compute(*given)
         except NotOfTypeError as error:

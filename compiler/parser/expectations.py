@@ -69,7 +69,7 @@ def _names_of(kinds: set[str]) -> list[str]:
         kinds -= operators
     else:
         operators = set()
-    named += [_shown(kind) for kind in sorted(kinds, key=_rank)]
+    named += [_display_name(kind) for kind in sorted(kinds, key=_rank)]
     return named + ["an operator"] * bool(operators)
 
 
@@ -112,7 +112,7 @@ def _frequencies() -> Counter[str]:
     return Counter(kind for state in parse_table().states for kind in state)
 
 
-def _shown(kind: str) -> str:
+def _display_name(kind: str) -> str:
     if kind == END:
         return "the end of the script"
     signs = {name: sign for sign, name in parse_table().signs.items()}

@@ -89,7 +89,7 @@ class ExpandedText:
         labels = (diagnostic.primary, *diagnostic.secondary)
         spans = [label.span for label in labels if label is not None]
         notes = [
-            f"${{{insertion.name}}} is {_shown(insertion.value)}"
+            f"${{{insertion.name}}} is {_excerpt(insertion.value)}"
             for insertion in self.insertions
             if not insertion.quoted and any(_touch(span, insertion.span) for span in spans)
         ]
@@ -191,5 +191,5 @@ def _unknown(match: re.Match[str], parameters: Mapping[str, str]) -> Diagnostic:
     )
 
 
-def _shown(value: str) -> str:
+def _excerpt(value: str) -> str:
     return f'"{value}"' if len(value) <= _SHOWN_MAX else f'"{value[:_SHOWN_MAX]}…"'

@@ -79,7 +79,7 @@ def _operator(plan: logical.Plan) -> Iterator[str]:
         case logical.Filter() | logical.Project() | logical.AssignWindows():
             yield from _row_operator(plan)
         case logical.AssignExpiry() | logical.AssignRowTime():
-            yield from _timed(plan)
+            yield from _check_times(plan)
         case logical.Unnest() | logical.LateralAggregate():
             yield from _array_operator(plan)
         case logical.Aggregate() | logical.WindowAggregate():
@@ -116,7 +116,7 @@ def _row_operator(plan: logical.Filter | logical.Project | logical.AssignWindows
                 yield "the size and the slide of a window must be positive"
 
 
-def _timed(plan: logical.AssignExpiry | logical.AssignRowTime) -> Iterator[str]:
+def _check_times(plan: logical.AssignExpiry | logical.AssignRowTime) -> Iterator[str]:
     if isinstance(plan, logical.AssignExpiry):
         yield from _time_column(plan.input.schema, plan.time_column)
         if plan.wait_us < 0 or plan.delay_us < 0 or plan.grain_us <= 0:

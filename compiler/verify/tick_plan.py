@@ -84,7 +84,7 @@ def _supply(plan: TickPlan) -> Iterator[str]:
 def _rows(plan: TickPlan) -> Iterator[str]:
     for number, stage in enumerate(plan.stages):
         for send in stage.sends:
-            schema, depth = _sent(stage, send.step)
+            schema, depth = _rows_of_step(stage, send.step)
             types = _types(schema)
             if isinstance(send.to, ToSink):
                 port = plan.sinks[send.to.insert]
@@ -115,7 +115,7 @@ def _keys(number: int, to: ToFold, types: Sequence[SqlType]) -> Iterator[str]:
                 yield f"stage {number}: a key of stage {to.stage} refers to column {node.index}"
 
 
-def _sent(stage: Stage, step: int) -> tuple[Schema, int]:
+def _rows_of_step(stage: Stage, step: int) -> tuple[Schema, int]:
     """Return the columns and the path depth of a step's rows."""
     if step != HEAD:
         return stage.steps[step].schema, stage.steps[step].depth

@@ -130,7 +130,7 @@ def _maker(sql_type: SqlType, key: np.uint64, options: FieldOptions) -> Maker:
         return _random_double(key, options)
     if sql_type.kind is Kind.BOOLEAN:
         return lambda numbers: pa.array(_hashes(key, numbers) >> np.uint64(63) == 1)
-    return _nested(sql_type, key, options)
+    return _nested_maker(sql_type, key, options)
 
 
 def _default_kind(sql_type: SqlType, options: FieldOptions) -> str:
@@ -336,7 +336,7 @@ def _choice(sql_type: SqlType, key: np.uint64, options: FieldOptions) -> Maker:
     return lambda numbers: column.take(pa.array((_hashes(key, numbers) % count).astype(np.int64)))
 
 
-def _nested(sql_type: SqlType, key: np.uint64, options: FieldOptions) -> Maker:
+def _nested_maker(sql_type: SqlType, key: np.uint64, options: FieldOptions) -> Maker:
     """Return the function that makes arrays, rows and maps, whose values have no options.
 
     Raises:

@@ -44,7 +44,10 @@ def _parameter_origin(settings: Settings) -> str:
 
 def _facts(settings: Settings) -> dict[str, dict[str, object]]:
     facts: dict[str, dict[str, object]] = {
-        each.key: {"value": _shown(each, settings), "origin": settings.origins.get(each.key)}
+        each.key: {
+            "value": _display_value(each, settings),
+            "origin": settings.origins.get(each.key),
+        }
         for each in SETTINGS
     }
     for name, value in settings.parameters.items():
@@ -52,7 +55,7 @@ def _facts(settings: Settings) -> dict[str, dict[str, object]]:
     return facts
 
 
-def _shown(setting: Setting, settings: Settings) -> Value | None:
+def _display_value(setting: Setting, settings: Settings) -> Value | None:
     """Return the value of a setting; paths are relative to the working directory."""
     if setting.kind is Kind.PATH:
         return settings.path(setting.key)
@@ -66,7 +69,7 @@ def _toml(settings: Settings, *, origin: bool) -> str:
     rows: list[tuple[str, str, str, str]] = []  # table, line, origin, meaning
     for setting in SETTINGS:
         table, _, name = setting.key.rpartition(".")
-        value = _shown(setting, settings)
+        value = _display_value(setting, settings)
         text = f"# {name} =" if value is None else f"{name} = {_literal(value)}"
         rows.append((table, text, settings.origins.get(setting.key, "not set"), setting.about))
     for name, value in settings.parameters.items():

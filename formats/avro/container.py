@@ -112,16 +112,18 @@ class Container:
 def header_bytes(schema: bytes, codec: str, sync: bytes) -> bytes:
     """Return the header of a file."""
     entries = {_SCHEMA: schema, _CODEC: codec.encode()}
-    data = b"".join(_counted(key.encode()) + _counted(value) for key, value in entries.items())
+    data = b"".join(
+        _with_length(key.encode()) + _with_length(value) for key, value in entries.items()
+    )
     return MAGIC + encode_long(len(entries)) + data + encode_long(0) + sync
 
 
 def block_bytes(rows: int, contents: bytes, sync: bytes) -> bytes:
     """Return a block of `rows` rows, whose contents are already compressed."""
-    return encode_long(rows) + _counted(contents) + sync
+    return encode_long(rows) + _with_length(contents) + sync
 
 
-def _counted(data: bytes) -> bytes:
+def _with_length(data: bytes) -> bytes:
     return encode_long(len(data)) + data
 
 

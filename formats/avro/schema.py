@@ -111,28 +111,28 @@ class _Names:
         if depth > DEPTH_MAX:
             raise _depth_error()
         if isinstance(found, str):
-            return self._named(found, namespace)
+            return self._read_named(found, namespace)
         if isinstance(found, list):
             parts = [self.read(each, namespace, depth + 1) for each in found]
             if not parts:
                 raise SchemaError("its schema has a union without types")
             return AvroType("union", 1 + min(part.bytes_min for part in parts), parts=tuple(parts))
         if not isinstance(found, dict):
-            raise SchemaError(f"its schema has {_shown(found)} where a type belongs")
-        return self._described(found, namespace, depth)
+            raise SchemaError(f"its schema has {_excerpt(found)} where a type belongs")
+        return self._read_described(found, namespace, depth)
 
-    def _named(self, name: str, namespace: str) -> AvroType:
+    def _read_named(self, name: str, namespace: str) -> AvroType:
         if name in _PRIMITIVE_BYTES:
             return AvroType(name, _PRIMITIVE_BYTES[name])
         full = _full_name(name, namespace)
         if full not in self._known:
-            raise SchemaError(f"its schema has no type {_shown(full)}")
+            raise SchemaError(f"its schema has no type {_excerpt(full)}")
         known = self._known[full]
         if known is None:
-            raise SchemaError(f"its schema contains itself: record {_shown(full)}")
+            raise SchemaError(f"its schema contains itself: record {_excerpt(full)}")
         return known
 
-    def _described(self, found: dict[str, Any], namespace: str, depth: int) -> AvroType:
+    def _read_described(self, found: dict[str, Any], namespace: str, depth: int) -> AvroType:
         kind = found.get("type")
         if not isinstance(kind, str):
             return self.read(kind, namespace, depth + 1)
@@ -145,7 +145,7 @@ class _Names:
             if kind == "array" and item.bytes_min == 0:
                 raise SchemaError("its schema has an array of items without bytes")
             return AvroType(kind, 1, parts=(item,))
-        base = self._named(kind, namespace)
+        base = self._read_named(kind, namespace)
         return _with_logical(base, found) if kind in _PRIMITIVE_BYTES else base
 
     def _definition(self, found: dict[str, Any], kind: str, namespace: str, depth: int) -> AvroType:
@@ -154,14 +154,14 @@ class _Names:
             raise SchemaError(f"its schema has a type {kind} without a name")
         full = _full_name(name, _text(found, "namespace", namespace))
         if full in self._known:
-            raise SchemaError(f"its schema has type {_shown(full)} twice")
+            raise SchemaError(f"its schema has type {_excerpt(full)} twice")
         self._known[full] = None
         if kind == "enum":
             type_ = AvroType("enum", 1, names=_symbols(found, full))
         elif kind == "fixed":
             size = found.get("size")
             if not isinstance(size, int) or isinstance(size, bool) or size < 0:
-                raise SchemaError(f"its schema has type {_shown(full)} without a size")
+                raise SchemaError(f"its schema has type {_excerpt(full)} without a size")
             type_ = _with_logical(AvroType("fixed", size, size=size), found)
         else:
             type_ = self._record(found, full, depth)
@@ -171,14 +171,14 @@ class _Names:
     def _record(self, found: dict[str, Any], full: str, depth: int) -> AvroType:
         fields = found.get("fields")
         if not isinstance(fields, list) or not all(isinstance(each, dict) for each in fields):
-            raise SchemaError(f"its schema has record {_shown(full)} without fields")
+            raise SchemaError(f"its schema has record {_excerpt(full)} without fields")
         namespace = full.rpartition(".")[0]
         names: dict[str, AvroType] = {}
         for each in fields:
             name = each.get("name")
             if not isinstance(name, str) or name in names:
                 raise SchemaError(
-                    f"its schema has a field of record {_shown(full)} twice or without a name"
+                    f"its schema has a field of record {_excerpt(full)} twice or without a name"
                 )
             names[name] = self.read(each.get("type"), namespace, depth + 1)
         parts = tuple(names.values())
@@ -213,7 +213,7 @@ def _with_logical(base: AvroType, found: dict[str, Any]) -> AvroType:
 def _symbols(found: dict[str, Any], full: str) -> tuple[str, ...]:
     symbols = found.get("symbols")
     if not isinstance(symbols, list) or not all(isinstance(each, str) for each in symbols):
-        raise SchemaError(f"its schema has enum {_shown(full)} without symbols")
+        raise SchemaError(f"its schema has enum {_excerpt(full)} without symbols")
     return tuple(symbols)
 
 
@@ -230,6 +230,6 @@ def _depth_error() -> SchemaError:
     return SchemaError(f"its schema is nested deeper than {DEPTH_MAX} levels")
 
 
-def _shown(value: object) -> str:
+def _excerpt(value: object) -> str:
     text = repr(value)
     return text if len(text) <= 60 else f"{text[:59]}…"

@@ -114,7 +114,7 @@ def column_of(values: Sequence[Any], avro: AvroType) -> pa.Array:
     """
     avro = avro.value
     if avro.kind in {"array", "map", "record"}:
-        return _structured(values, avro)
+        return _nested_column(values, avro)
     if avro.logical == "decimal":
         return _decimals(values, avro)
     if avro.kind == "enum":
@@ -131,7 +131,7 @@ def column_of(values: Sequence[Any], avro: AvroType) -> pa.Array:
     return plain.view(_LOGICAL[avro.logical]) if avro.logical else plain
 
 
-def _structured(values: Sequence[Any], avro: AvroType) -> pa.Array:
+def _nested_column(values: Sequence[Any], avro: AvroType) -> pa.Array:
     if avro.kind == "record":
         parts = [
             column_of([None if row is None else row[f"f{at}"] for row in values], part)
@@ -139,7 +139,7 @@ def _structured(values: Sequence[Any], avro: AvroType) -> pa.Array:
         ]
         fields = [pa.field(name, part.type) for name, part in zip(avro.names, parts, strict=True)]
         return pa.StructArray.from_arrays(parts, fields=fields, mask=_mask(values))
-    offsets, items = _flattened(values)
+    offsets, items = _flatten(values)
     if avro.kind == "array":
         column = column_of(items, avro.parts[0])
         return pa.ListArray.from_arrays(offsets, column, mask=_mask(values))
@@ -152,7 +152,7 @@ def _mask(values: Sequence[Any]) -> pa.BooleanArray | None:
     return pa.array([value is None for value in values], pa.bool_()) if None in values else None
 
 
-def _flattened(values: Sequence[Any]) -> tuple[pa.Int32Array, list[Any]]:
+def _flatten(values: Sequence[Any]) -> tuple[pa.Int32Array, list[Any]]:
     lengths = [0 if value is None else len(value) for value in values]
     offsets = pa.array(np.append(0, np.cumsum(lengths, dtype=np.int64)), pa.int32())
     return offsets, [item for value in values if value is not None for item in value]

@@ -49,21 +49,21 @@ def nullable(kind: pa.DataType) -> AvroType:
 def schema_of(row: AvroType, name: str) -> dict[str, Any]:
     """Return the schema of a file, as JSON; nested types are named by the path of their column."""
     own = name if _NAME.fullmatch(name) else "row"
-    found: dict[str, Any] = _described(row, own, {own})
+    found: dict[str, Any] = _schema_json(row, own, {own})
     return found
 
 
-def _described(avro: AvroType, name: str, taken: set[str]) -> Any:  # noqa: ANN401 - JSON
+def _schema_json(avro: AvroType, name: str, taken: set[str]) -> Any:  # noqa: ANN401 - JSON
     if avro.kind == "union":
-        return [_described(part, name, taken) for part in avro.parts]
+        return [_schema_json(part, name, taken) for part in avro.parts]
     if avro.kind == "array":
-        return {"type": "array", "items": _described(avro.parts[0], name, taken)}
+        return {"type": "array", "items": _schema_json(avro.parts[0], name, taken)}
     if avro.kind == "map":
-        return {"type": "map", "values": _described(avro.parts[0], name, taken)}
+        return {"type": "map", "values": _schema_json(avro.parts[0], name, taken)}
     if avro.kind == "record":
         fields = []
         for field, part in zip(avro.names, avro.parts, strict=True):
-            inside = _described(part, _free(f"{name}_{field}", taken), taken)
+            inside = _schema_json(part, _free(f"{name}_{field}", taken), taken)
             fields.append({"name": field, "type": inside, "default": None})
         return {"type": "record", "name": name, "fields": fields}
     if avro.logical == "decimal":

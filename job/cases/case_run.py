@@ -327,7 +327,7 @@ def _mark_rows(file: CaseFile, block: Block, ran: _Ran) -> list[tuple[str, Row]]
         actual = [{"error": line} for line in _error_lines(ran.error)]
         return difference(expected, actual, ordered=True)
     try:
-        given = _given(block)
+        given = _rows_of(block)
     except RowsError as error:
         line = file.source.line_column(block.fence.start)[0] + 1 + error.line
         label = Label(file.source.line_spans[line - 1])
@@ -338,7 +338,7 @@ def _mark_rows(file: CaseFile, block: Block, ran: _Ran) -> list[tuple[str, Row]]
     return difference(given, came, ordered=block.role != "table")
 
 
-def _given(block: Block) -> list[Row]:
+def _rows_of(block: Block) -> list[Row]:
     """Return the rows of a block.
 
     Raises:
@@ -378,7 +378,7 @@ def _text(block: Block, ran: _Ran) -> str:
     if block.role == ERROR:
         return "".join(f"{line}\n" for line in _error_lines(ran.error))
     try:
-        columns = column_names(_given(block))
+        columns = column_names(_rows_of(block))
     except RowsError:
         columns = []
     rows = _rows(block, ran, columns)

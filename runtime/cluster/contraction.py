@@ -94,7 +94,7 @@ class Contraction:
         others = self._busy_of_others(metrics, now)
         if others is None or self._contracted == self._spread:
             return None
-        wanted = self._wanted(
+        wanted = self._required_change(
             busy, busy + others, sum(each.bytes_state for each in metrics.values()), owners
         )
         if not self._holds(wanted, now):
@@ -104,7 +104,7 @@ class Contraction:
         self._next_proposal = now + PROPOSED_AGAIN_AFTER
         return ProposeTick(wanted.owners.ranges, wanted.reason, wanted.owners.workers)
 
-    def _wanted(
+    def _required_change(
         self, busy: float, together: float, state_bytes: int, owners: OwnerMap
     ) -> _Wanted | None:
         """Return the change that the current load requires, if any."""

@@ -148,11 +148,11 @@ class EpochSnapshots:
         pending = self._pending
         if pending is None or self._passed is not None or min_time < pending.position:
             return
-        if self._agreed():
+        if self._has_all_answers():
             self._passed, self._pending = pending, None
             self._distance.stop_waiting()
 
-    def _agreed(self) -> bool:
+    def _has_all_answers(self) -> bool:
         return self._pending is not None and len(self._answers) == len(
             self._members[self._pending.snapshot]
         )
@@ -193,14 +193,14 @@ class EpochSnapshots:
         This is a snapshot to whose position not all workers have agreed, and that was not requested.
         """
         pending = self._pending
-        if pending is None or self._agreed() or self.requested.is_of(pending):
+        if pending is None or self._has_all_answers() or self.requested.is_of(pending):
             return None
         return self._cancel(now)
 
     @property
     def agreed(self) -> AnnounceSnapshot | None:
         """Return the announced snapshot, once all workers have accepted it."""
-        return self._pending if self._pending is not None and self._agreed() else None
+        return self._pending if self._pending is not None and self._has_all_answers() else None
 
     def bind(self) -> None:
         """Rule out that the announced snapshot is cancelled: owners change at its position."""
@@ -274,7 +274,7 @@ class EpochSnapshots:
             return None
         self._answers[worker] = answer
         if answer.accepted:
-            if self._agreed():
+            if self._has_all_answers():
                 reached = max(answer.reached for answer in self._answers.values())
                 self._distance.on_agreed(reached, now)
             return None

@@ -71,7 +71,7 @@ def draw_boxes(boxes: Sequence[LogicalBox]) -> str:
     lines = [
         f'<svg xmlns="http://www.w3.org/2000/svg" {name} {size}>',
         '<title id="plan-title">Logical plan</title>',
-        f'<desc id="plan-text">{markup_text(_described(boxes))}</desc>',
+        f'<desc id="plan-text">{markup_text(_plan_description(boxes))}</desc>',
         f"<style>{_STYLE}</style>",
         f"<defs>{_TIP}</defs>",
         '<rect class="paper" width="100%" height="100%"/>',
@@ -84,7 +84,7 @@ def draw_boxes(boxes: Sequence[LogicalBox]) -> str:
     return "\n".join([*lines, "</g>", "</svg>"]) + "\n"
 
 
-def _described(boxes: Sequence[LogicalBox]) -> str:
+def _plan_description(boxes: Sequence[LogicalBox]) -> str:
     """Return the plan in words: the operation of each box, and its inputs."""
     return "\n".join(
         f"{number}: {box.name} {box.does}"
