@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import io
+import os
+import select
 import signal
 import subprocess
 import sys
@@ -332,39 +333,51 @@ def test_nowhere_keeps_no_bytes_but_a_position() -> None:
     assert consumer.open(sinks.opening(2)).position == END
 
 
-CHILD = """
+FORKING = """
+import os
+import signal
 import sys
 from pathlib import Path
 from fsql.tests.conformance import sinks
 from fsql.tests.conformance.test_sinks import FileSubject
-folder, epoch = Path(sys.argv[1]), int(sys.argv[2])
+folder = Path(sys.argv[1])
 subject = FileSubject.__new__(FileSubject)
 subject.path, subject.journal = folder / "out.jsonl", folder / "positions" / "0"
-consumer = subject.restarted()
-consumer.open(sinks.opening(epoch))
-print("open", flush=True)
-while True:
+for line in sys.stdin:
+    epoch = int(line)
+    child = os.fork()
+    if child:
+        os.waitpid(child, 0)
+        print("killed", flush=True)
+        continue
+    consumer = subject.restarted()
+    consumer.open(sinks.opening(epoch))
+    print(os.getpid(), flush=True)
     sinks.run_to_end(consumer, epoch, seed=epoch)
-    print("done", flush=True)
-    sys.stdin.readline()
+    while True:
+        signal.pause()
 """
+"""Forks a process that writes for each epoch, in place of starting Python each time."""
 
 
 @pytest.mark.cluster
 def test_real_kills(tmp_path: Path) -> None:
     subject = FileSubject(tmp_path)
     random = Random(5)
-    for epoch in range(6):
-        command = [sys.executable, "-c", CHILD, str(tmp_path), str(epoch)]
-        child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-        assert child.stdout is not None
-        assert child.stdin is not None
-        assert child.stdout.readline() == b"open\n"
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            child.wait(random.random() * 0.02)
-        child.send_signal(signal.SIGKILL)
-        child.communicate()
-        assert sinks.expected().startswith(subject.stored())
+    command = [sys.executable, "-c", FORKING, str(tmp_path)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as forking:
+        assert forking.stdout is not None
+        assert forking.stdin is not None
+        for epoch in range(6):
+            forking.stdin.write(f"{epoch}\n".encode())
+            forking.stdin.flush()
+            opened = int(forking.stdout.readline())
+            select.select([], [], [], random.random() * 0.02)
+            os.kill(opened, signal.SIGKILL)
+            assert forking.stdout.readline() == b"killed\n"
+            assert sinks.expected().startswith(subject.stored())
+        forking.stdin.close()
+    assert forking.returncode == 0
     with closing(subject.restarted()) as last:
         sinks.run_to_end(last, 99)
     assert subject.stored() == sinks.expected()
