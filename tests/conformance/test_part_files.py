@@ -91,7 +91,7 @@ def test_files_have_so_many_rows_each_and_the_last_the_rest(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize(
-    ("rows_per_file", "form"), [(7, "parquet"), (150, "parquet"), (150, "avro")]
+    ("rows_per_file", "form"), [(17, "parquet"), (150, "parquet"), (150, "avro")]
 )
 def test_whenever_the_process_is_killed_rows_come_once(
     rows_per_file: int, form: str, tmp_path: Path
@@ -103,7 +103,7 @@ def test_whenever_the_process_is_killed_rows_come_once(
         PartsSubject(tmp_path / "all", rows_per_file, form).restarted(counted), 1, seed=3
     )
     assert counted.operations > 20
-    steps = {(7, "parquet"): 13, (150, "parquet"): 3, (150, "avro"): 5}
+    steps = {(17, "parquet"): 6, (150, "parquet"): 3, (150, "avro"): 5}
     for moment in range(1, counted.operations + 1, steps[rows_per_file, form]):
         folder = tmp_path / str(moment)
         folder.mkdir()

@@ -117,7 +117,7 @@ def case_of(seed: int, query: str, insert: str = "INSERT INTO sink ") -> Case:
     for table in job.tables:
         splits: Splits = [[] for _ in range(random.choice((1, 2)))]
         clock = 7 * SECOND
-        for number in range(random.choice((6, 12, 20))):
+        for number in range(random.choice((6, 10, 14))):
             clock += random.choice((0, SECOND // 2, SECOND, 3 * SECOND, SECOND + 1))
             at = clock - random.choice((0, 0, 0, SECOND, 3 * SECOND, 7 * SECOND))
             key, value = random.choice(("a", "b", None)), random.choice((0.5, 1.0, None))

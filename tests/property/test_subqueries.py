@@ -67,7 +67,7 @@ def test_subqueries_have_the_rows_that_duckdb_says() -> None:
 @pytest.mark.slow
 def test_all_ways_release_the_same() -> None:
     met: Counter[str] = Counter()
-    for seed in chosen_seeds(12):
+    for seed in chosen_seeds(8):
         case = case_of("subquery", seed)
         met.update(check(case, schedules=1))
         check_snapshots(case, case.expected, roots_of(case), Random(case.name), met)

@@ -155,7 +155,7 @@ def test_pairs_are_made_in_parts(
 def test_a_backlog_is_not_given_to_the_kernel_again_for_each_part(
     policy: Policy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    rows_in = 250
+    rows_in = 150
     given = parts = 0
     apply = JoinKernel.apply
 
@@ -168,12 +168,12 @@ def test_a_backlog_is_not_given_to_the_kernel_again_for_each_part(
         return apply(kernel, sides, undoable=undoable)
 
     monkeypatch.setattr(JoinKernel, "apply", counted)
-    monkeypatch.setattr(equi_join, "PAIRS_MAX", 1_000)
+    monkeypatch.setattr(equi_join, "PAIRS_MAX", 400)
     wide = rows_in * SECOND
     job = logical.Job((crossed(-wide, wide),))
     inputs = {0: of_one_key(rows_in), 1: of_one_key(rows_in)}
     outcome = run_in_memory(choose(lower(job), policy=policy), inputs, seed=1, batch_rows=rows_in)
     assert len(outcome.released[0]) == rows_in * rows_in
-    assert parts > rows_in * rows_in // 1_000
+    assert parts > rows_in * rows_in // 400
     # The kernel takes about half of each part; the first part is the whole.
     assert given <= 4 * 2 * rows_in + 2 * PART_ROWS_MIN * parts
