@@ -125,6 +125,10 @@ class WorkerGroup(Supervisor):
             self.epochs.setdefault(effect.epoch, effect.detail)
             self._on_progress(effect)
 
+    def has(self, address: str) -> bool:
+        """Return whether there is a worker at an address."""
+        return any(worker.address == address for worker in self._workers)
+
     def replace(self, address: str) -> None:
         """Kill the worker at an address, and start another."""
         [worker] = [worker for worker in self._workers if worker.address == address]
@@ -231,6 +235,7 @@ class LedRun:
         transport = ZeroMqTransport(
             load_or_create_key(key), address, TransportSettings(announced=announced)
         )
+        self._nursery.compile(self._description)
         log = state / "errors"
         self._gang = WorkerGroup(
             lambda: self._nursery.worker(transport.address, key, log, *self._place()),
@@ -293,8 +298,10 @@ class LedRun:
         for kill in list(self._kills):
             if epoch is not None and kill == replace(kill, moment=moment, count=self._seen[moment]):
                 self._kills.remove(kill)
-                self.killed.append(kill)
-                self._gang.replace(epoch.addresses[kill.worker % len(epoch.addresses)])
+                address = epoch.addresses[kill.worker % len(epoch.addresses)]
+                if self._gang.has(address):  # otherwise another kill came first
+                    self.killed.append(kill)
+                    self._gang.replace(address)
 
 
 class _Stdout(StreamStore):

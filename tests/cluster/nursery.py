@@ -2,6 +2,7 @@
 
 What runs in them is `fsql worker` from its first line on, supervised by pipes as the launcher's are.  So a
 test can kill them by the dozen; what they write to standard error is theirs to be read when one fails.
+The script of the workers is compiled once, before they are forked.
 
     python -m fsql.tests.cluster.nursery DESCRIPTOR
 
@@ -25,9 +26,12 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from fsql.compiler.diagnostics import FsqlError
 from fsql.console.forked_commands import import_all
+from fsql.job import description as job_description
 from fsql.job import entry_points
 from fsql.job.compilation import compile_job
+from fsql.job.description import parse_description
 from fsql.job.entry_points import run_worker
 from fsql.job.script_file import script_of_text
 from fsql.runtime.drivers.descriptors import wait_readable
@@ -39,7 +43,11 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Self
 
-_REQUEST_BYTES = 1 << 16
+    from fsql.job.compilation import Compiled
+    from fsql.job.description import JobDescription
+    from fsql.job.script import Script
+
+_REQUEST_BYTES = 1 << 18
 
 
 @dataclass
@@ -107,6 +115,11 @@ class Nursery:
         self._socket.close()
         self._process.wait()
 
+    def compile(self, description: JobDescription) -> None:
+        """Compile the script of a job, for the workers that are started from now on."""
+        self._socket.send(msgspec.json.encode(description))
+        self._socket.recv(8)
+
     def worker(
         self, leader: str, key: Path, log: Path, address: str = ANY_PORT, announced: str = ""
     ) -> NurseryWorker:
@@ -139,6 +152,10 @@ def _serve(requests: socket.socket) -> None:
         request, descriptors, _, _ = socket.recv_fds(requests, _REQUEST_BYTES, 3)
         if not request:
             break
+        if not descriptors:
+            _compile(parse_description(request).script())
+            requests.send(bytes(8))
+            continue
         pid = os.fork()
         if pid == 0:
             requests.close()
@@ -152,6 +169,22 @@ def _serve(requests: socket.socket) -> None:
     with suppress(ChildProcessError):
         while True:
             os.wait()
+
+
+def _compile(script: Script) -> None:
+    """Have the processes that are forked from this one take what the script is compiled to.
+
+    Modules with functions are loaded by the processes that call them.
+    """
+    compiled: Compiled | None = None
+    if not script.functions:
+        with suppress(FsqlError):  # a worker raises it
+            compiled = compile_job(script)
+
+    def compile_other(other: Script) -> Compiled:
+        return compile_job(other) if compiled is None or other != script else compiled
+
+    setattr(job_description, "compile_job", compile_other)  # noqa: B010 - as in `_listen_at`
 
 
 def _be_a_worker(request: bytes, descriptors: list[int]) -> None:
