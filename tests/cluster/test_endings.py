@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import os
 import signal
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
 
 from fsql.tests.cluster.conftest import ENDLESS
-from fsql.tests.cluster.twin import Twin, difference, wait_until
+from fsql.tests.cluster.twin import Twin, difference, prefixes, script, wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
 pytestmark = pytest.mark.cluster
 
@@ -56,13 +58,13 @@ def test_nothing_is_left_of_a_run_without_state(
 
 
 def test_a_run_begins_while_the_last_one_still_ends(
-    new_twin: Callable[[], Twin], right: dict[str, bytes]
+    new_twin: Callable[[int], Twin], tmp_path: Path
 ) -> None:
     """Children of a launcher that was killed live on for a moment; and one that is stopped, for long.
 
     A coordinator that is stopped is in nobody's way; a worker has its store until it goes on, and ends.
     """
-    twin = new_twin()
+    twin = new_twin(ENDLESS)
     twin.start(2, "--apart")
     for role in ("coordinator", "worker"):
         wait_until(twin.advances, "output")
@@ -82,7 +84,9 @@ def test_a_run_begins_while_the_last_one_still_ends(
             wait_until(lambda: "has left" in twin.errors(), "a worker that cannot have its store")
         for pid in stopped:
             os.kill(pid, signal.SIGCONT)
-    assert twin.ended() == 0, twin.errors()
+    wait_until(twin.advances, "output")
+    assert twin.end(signal.SIGINT) == 130, twin.errors()
+    right = prefixes(tmp_path / "right", partial(script, None), twin.written())
     assert difference(twin.written(), right) == ""
 
 

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import resource
+import signal
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
 
-from fsql.tests.cluster.twin import difference, wait_until
+from fsql.tests.cluster.conftest import ENDLESS
+from fsql.tests.cluster.twin import difference, prefixes, script, wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from fsql.tests.cluster.twin import Twin
 
@@ -25,10 +29,10 @@ def manifests(twin: Twin) -> set[str]:
 
 
 def test_snapshots_wait_while_workers_cannot_write(
-    new_twin: Callable[[], Twin], right: dict[str, bytes]
+    new_twin: Callable[[int], Twin], tmp_path: Path
 ) -> None:
     """Workers may write no file, which they learn from an error as that of a full disk comes: by `write`."""
-    twin = new_twin()
+    twin = new_twin(ENDLESS)
     twin.start(2)
     wait_until(lambda: bool(manifests(twin)), "a snapshot")
     for pid in twin.pids("worker"):
@@ -48,6 +52,7 @@ def test_snapshots_wait_while_workers_cannot_write(
     for pid in twin.pids("worker"):
         resource.prlimit(pid, resource.RLIMIT_FSIZE, NO_LIMIT)
     wait_until(lambda: bool(manifests(twin) - last), "another snapshot")
-    assert twin.ended() == 0, twin.errors()
+    assert twin.end(signal.SIGINT) == 130, twin.errors()
     assert "recovery: loading" not in twin.errors().partition("running")[2]
+    right = prefixes(tmp_path / "right", partial(script, None), twin.written())
     assert difference(twin.written(), right) == ""

@@ -6,6 +6,7 @@ a front that begins again at row n goes on at the rate from there.
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import sqlite3
@@ -57,6 +58,23 @@ def expected(directory: Path, count: int) -> dict[str, bytes]:
     path.write_text(script(None, count))
     run_command(["run", "--quiet", str(path)], check=True)
     return {name: (directory / name).read_bytes() for name in OUTPUTS}
+
+
+def prefixes(
+    directory: Path, text: Callable[[int], str], written: Mapping[str, bytes]
+) -> dict[str, bytes]:
+    """Return as much of each output as was written, of what one process writes: the oracle of an endless job.
+
+    Args:
+        text: returns the job with a number of lines.
+    """
+    ids = [json.loads(line).get("last", 0) for line in written[OUTPUTS[0]].splitlines()[-1:]]
+    count = 2 * max(written[OUTPUTS[1]].count(b"\n"), *ids) + 1
+    directory.mkdir(exist_ok=True)
+    (directory / "job.sql").write_text(text(count))
+    run_command(["run", "--quiet", str(directory / "job.sql")], check=True)
+    right = {name: (directory / name).read_bytes() for name in OUTPUTS}
+    return {name: data[: len(written[name])] for name, data in right.items()}
 
 
 def descendants(pid: int) -> list[int]:
