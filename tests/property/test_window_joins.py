@@ -192,7 +192,8 @@ def test_windows_are_joined_as_duckdb_joins_them() -> None:
         met["late"] += any(outcome.late)
         met[query] += compare_with_duckdb(case, VIEWS, theirs)
         check(case, schedules=1)
-        check_snapshots(case, outcome, roots_of(case), Random(seed), met)
+        if seed % 2:
+            check_snapshots(case, outcome, roots_of(case), Random(seed), met)
     assert all(met[query] for query in JOINS), met
     assert met["late"], met
     assert met["rows restored"], met
