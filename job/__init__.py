@@ -36,6 +36,7 @@ The console, the library and the worker processes use it.  It handles files and 
 | `state_operators`                  | the stateful operators of a job, by their ids                      |
 | `snapshot_request`                 | asks a running job for a snapshot                                  |
 | `snapshot_copy`                    | copies of snapshots, and how they are restored                     |
+| `spark_daemon`                     | the process from which Spark forks its Python processes            |
 | `bootstrap`                        | begins a job with the state of its history, computed on Spark      |
 | `graph_diff`, `graph_tick`         | what a changed script does to the state of a job                   |
 | `ticks`, `auto_ticks`              | propose ticks to a running job: on request, or from statistics     |

@@ -49,6 +49,9 @@ _REASON_PREFIX: Final = 'Exception in thread "main"'
 _BLOBS_PER_BATCH: Final = 16
 """Rows are whole batches of fsql, so Spark hands over few of them at once."""
 
+_DAEMON: Final = "fsql.job.spark_daemon"
+"""The module from whose process Spark forks its Python processes."""
+
 
 @contextmanager
 def spark_session(master: str, partitions: int) -> Iterator[SparkSession]:
@@ -121,6 +124,7 @@ def _start(master: str, partitions: int, java: Java, folder: Path) -> SparkSessi
         "spark.sql.shuffle.partitions": str(partitions),
         "spark.sql.execution.arrow.maxRecordsPerBatch": str(_BLOBS_PER_BATCH),
         "spark.executorEnv.PYTHONSAFEPATH": "1",
+        "spark.python.daemon.module": _DAEMON,
         "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={folder / 'log4j2.properties'}",
     }
     if master.startswith("local"):
