@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from fsql import compile as compile_script
 from fsql.compiler.diagnostics.codes import CODES
 from fsql.job.explain_stage import PRINTERS
 from fsql.tests.cli.commands import NUMBERS, fsql
@@ -46,19 +47,16 @@ def test_the_trace_of_rules_comes_before_the_plan() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("details", ["text", "json"])
-def test_the_deepest_plan_is_shown(details: str) -> None:
+def test_the_deepest_plan_is_shown() -> None:
+    """It is compiled once, which takes seconds, and shown in two forms."""
     views = [
         f"CREATE VIEW v{i} AS SELECT COUNT(*) OVER (PARTITION BY n ROWS UNBOUNDED PRECEDING) AS n"
         f" FROM {f'v{i - 1}' if i else 'numbers'};\n"
         for i in range(245)
     ]
-    code, out, err = fsql(
-        *("explain", "--format", details, "-e", f"{NUMBERS}{''.join(views)}SELECT n FROM v244")
-    )
-    assert (code, err) == (0, "")
-    operators = json.loads(out)["operators"] if details == "json" else out.split("─ ")
-    assert len(operators) == 1 + 2 * 245 + (details == "text")
+    plan = compile_script(f"{NUMBERS}{''.join(views)}SELECT n FROM v244")
+    assert len(json.loads(plan.explain(form="json"))["operators"]) == 1 + 2 * 245
+    assert len(plan.explain().split("─ ")) == 2 + 2 * 245
 
 
 @pytest.mark.parametrize(("stage", "form"), PRINTERS)
