@@ -48,7 +48,7 @@ def script(name: str) -> str:
 
 def difference(events: Path, result: Path, batch: str) -> list[tuple[Any, ...]]:
     """Return the rows that only the query has, and those that only the batch has."""
-    with duckdb.connect() as connection:
+    with duckdb.connect(config={"threads": 1}) as connection:
         connection.execute("SET TimeZone = 'UTC'")
         open_events(connection, events)
         return _difference(connection, result, batch)

@@ -105,7 +105,7 @@ def _hashes(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
 @pytest.mark.usefixtures("_hashes")
 @pytest.mark.parametrize("few_rows", [0, 100])
 def test_loaded_keys_are_found_as_seen_ones_are(few_rows: int) -> None:
-    @drawn(25, st.data(), st.lists(TYPES.filter(comes_back), min_size=1, max_size=3))
+    @drawn(17, st.data(), st.lists(TYPES.filter(comes_back), min_size=1, max_size=3))
     def test(data: DataObject, types: list[SqlType]) -> None:
         columns, count = drawn_columns(data, types)
         both = Both(types, state_of(columns, count, types), few_rows)
