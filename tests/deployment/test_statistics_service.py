@@ -130,6 +130,7 @@ def test_the_agent_starts_a_service_again_that_ends(
     java.write_text('#!/bin/sh\necho \'openjdk version "17.0.1"\' >&2\n[ "$1" = -version ]\n')
     java.chmod(0o700)
     monkeypatch.setenv("JAVA_HOME", str(tmp_path / "jdk"))
+    monkeypatch.setenv("TMPDIR", str(tmp_path))  # for the logs of Spark that failures leave
     cluster = TestCluster(tmp_path / "cluster")
     directory = cluster.directory
     try:
