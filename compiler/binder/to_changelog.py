@@ -124,8 +124,11 @@ def _codes(written: object) -> dict[str, str]:
     for listed, code in pairs:
         for name in listed.split(","):
             kind = _KINDS.get(name.strip())
-            if kind is None or kind in codes:
-                what = f"op_mapping maps each of {', '.join(_KINDS)} once at most"
+            if kind is None:
+                what = f"'{name.strip()}' in op_mapping is none of {', '.join(_KINDS)}"
+                raise wrong_argument(TO_CHANGELOG, what, span)
+            if kind in codes:
+                what = f"op_mapping maps {name.strip()} twice"
                 raise wrong_argument(TO_CHANGELOG, what, span)
             codes[kind] = code
     return codes
