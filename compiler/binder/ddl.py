@@ -67,7 +67,7 @@ def create_table(table: syntax.CreateTable, ordinal: int, context: Context) -> N
         and at is not None
         and any(node == row_time(len(readable)) for node in walk(at))
     ):
-        raise _watermark_of_row_time(watermark)
+        raise _watermark_of_row_time(watermark, is_exact=at == row_time(len(readable)))
     context.catalog.add(
         TableEntry(
             name=name.name,
@@ -253,13 +253,17 @@ def _watermark(table: syntax.CreateTable) -> syntax.Watermark | None:
     return table.watermarks[0] if table.watermarks else None
 
 
-def _watermark_of_row_time(watermark: syntax.Watermark) -> Refusal:
+def _watermark_of_row_time(watermark: syntax.Watermark, *, is_exact: bool) -> Refusal:
+    name = watermark.column.name
+    change = "remove the WATERMARK"
+    if not is_exact:  # NOW(3), say: a value that is computed from the time, but not the time
+        change += f", and write {name} AS PROCTIME()"
     return refusal(
         "E313",
-        f'"{watermark.column.name}" is the time at which rows arrive, and takes no WATERMARK',
+        f'"{name}" is the time at which rows arrive, and takes no WATERMARK',
         watermark.column.span,
         note="it never goes back, so windows over it close without a delay",
-        help="remove the WATERMARK; 'time' = 'arrival' orders the rows by it",
+        help=f"{change}; 'time' = 'arrival' orders the rows by it",
     )
 
 
