@@ -20,7 +20,6 @@ import subprocess
 import sys
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -29,10 +28,10 @@ import msgspec
 from fsql.compiler.diagnostics import FsqlError
 from fsql.console.forked_commands import import_all
 from fsql.job import description as job_description
-from fsql.job import entry_points
 from fsql.job.compilation import compile_job
 from fsql.job.description import parse_description
 from fsql.job.entry_points import run_worker
+from fsql.job.node_network import NodeNetwork
 from fsql.job.script_file import script_of_text
 from fsql.runtime.drivers.descriptors import wait_readable
 from fsql.runtime.drivers.node_address import ANY_PORT
@@ -184,7 +183,8 @@ def _compile(script: Script) -> None:
     def compile_other(other: Script) -> Compiled:
         return compile_job(other) if compiled is None or other != script else compiled
 
-    setattr(job_description, "compile_job", compile_other)  # noqa: B010 - as in `_listen_at`
+    assert hasattr(job_description, "compile_job")
+    setattr(job_description, "compile_job", compile_other)  # noqa: B010 - mypy allows no assignment
 
 
 def _be_a_worker(request: bytes, descriptors: list[int]) -> None:
@@ -194,9 +194,11 @@ def _be_a_worker(request: bytes, descriptors: list[int]) -> None:
         for number, descriptor in enumerate(descriptors):
             os.dup2(descriptor, number)
             os.close(descriptor)
-        leader, key, *place = msgspec.json.decode(request, type=tuple[str, str, str, str])
-        _listen_at(*place)
-        run_worker(leader, Path(key), supervised=True)
+        leader, key, listen, announced = msgspec.json.decode(
+            request, type=tuple[str, str, str, str]
+        )
+        network = _ProxiedNetwork(listen=listen, announced=announced)
+        run_worker(leader, Path(key), supervised=True, network=network)
         code = 0
     except BaseException:
         sys.excepthook(*sys.exc_info())
@@ -206,11 +208,16 @@ def _be_a_worker(request: bytes, descriptors: list[int]) -> None:
         os._exit(code)
 
 
-def _listen_at(address: str, announced: str) -> None:
-    """Have this process's node be where a user's never is: behind a proxy."""
-    settings = TransportSettings(announced=announced)
-    behind = partial(ZeroMqTransport, address=address, settings=settings)
-    setattr(entry_points, "Transport", behind)  # noqa: B010 - what it imports is its own affair
+@dataclass(frozen=True, slots=True)
+class _ProxiedNetwork(NodeNetwork):
+    """The network of a node that other nodes reach by another address than its own: that of a proxy."""
+
+    announced: str = ""
+
+    def open_transport(self, key: bytes, leader: str) -> ZeroMqTransport:
+        del leader  # it is reached by the address at which the test listens
+        settings = TransportSettings(announced=self.announced)
+        return ZeroMqTransport(key, self.listen or ANY_PORT, settings=settings)
 
 
 if __name__ == "__main__":

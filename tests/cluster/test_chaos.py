@@ -50,3 +50,5 @@ def test_troubles_of_every_kind(seed: int, nursery: Nursery, tmp_path: Path) -> 
         playing.join()
     assert written == expected
     assert run.killed
+    _coordinator, *workers = network.proxies
+    assert sum(proxy.passed_bytes for proxy in workers) > 0
