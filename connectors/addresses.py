@@ -18,7 +18,7 @@ def loopback(address: str) -> tuple[str, int]:
     """
     host, _, port = address.rpartition(":")
     host = host.removeprefix("[").removesuffix("]")
-    if not (port.isascii() and port.isdigit() and int(port) <= PORT_MAX and host):
+    if not (port.isascii() and port.isdigit() and int(port) <= PORT_MAX and host) or "/" in host:
         raise _address_error(address, "it is not of the form HOST:PORT")
     if host == "localhost":
         return "127.0.0.1", int(port)

@@ -133,7 +133,7 @@ def _row_warnings(table: Table, row: dict[str, object], where: str) -> Iterator[
                     f"{where} has {value}, which is read as milliseconds: a day of 1970 to 1973",
                 ),
                 helps=(
-                    f"declare it as BIGINT, and compute TIMESTAMP_MILLIS({column.name} * 1000)",
+                    f"declare it as BIGINT, and add a column: time AS TIMESTAMP_MILLIS({column.name} * 1000)",
                 ),
             )
 

@@ -141,7 +141,10 @@ DATA_ROWS: Final[tuple[Row, ...]] = (
         "E520",
         "invalid timestamp or date",
         "A timestamp is `YYYY-MM-DDThh:mm:ss`, a day, or milliseconds; a date is a day, a time `hh:mm:ss`.",
-        "Write days as `YYYY-MM-DD`, or declare a STRING (a BIGINT for other units), and convert it.",
+        (
+            "Write days as `YYYY-MM-DD`. Numbers are milliseconds: declare other units as BIGINT, and add a"
+            " column such as `time AS TIMESTAMP_MICROS(ns / 1000)`. Declare other texts as STRING."
+        ),
         '{"at": "2024-02-30T00:00:00Z"}',
     ),
     (
@@ -309,7 +312,7 @@ DATA_ROWS: Final[tuple[Row, ...]] = (
         "W504",
         "timestamp seems to be in seconds",
         "A number in a TIMESTAMP column is milliseconds since 1970; this one gives a day of 1970 to 1973.",
-        "Declare the column as BIGINT, and compute the time with TIMESTAMP_MILLIS(column * 1000).",
+        "Declare the column as BIGINT, and add a column: `time AS TIMESTAMP_MILLIS(column * 1000)`.",
         '{"at": 1767225600}  -- 2026 in seconds, January 1970 in milliseconds',
     ),
     (

@@ -90,6 +90,7 @@ def test_a_run_without_a_consumer_says_what_to_start(
     [
         ("127.0.0.1", "it is not of the form HOST:PORT"),
         ("127.0.0.1:x", "it is not of the form HOST:PORT"),
+        ("tcp://127.0.0.1:7000", "it is not of the form HOST:PORT"),
         ("127.0.0.1:70000", "it is not of the form HOST:PORT"),
         ("0.0.0.0:7000", "rows are not encrypted, so only addresses of this machine are allowed"),
         (

@@ -51,6 +51,21 @@ def test_what_the_first_row_shows(tmp_path: Path) -> None:
         assert warnings_of("run", tmp_path, text, other) == []
 
 
+def test_the_remedy_for_seconds_gives_an_event_time(tmp_path: Path) -> None:
+    rows = '{"userid":1,"at":1767225600}\n'
+    assert len(warnings_of("run", tmp_path, table(), rows)) == 1
+    said = fsql("run", tmp_path / "job.sql")
+    remedy = "  = help: declare it as BIGINT, and add a column: time AS TIMESTAMP_MILLIS(at * 1000)"
+    assert [line for line in said.err.splitlines() if "= help" in line] == [remedy]
+    (tmp_path / "job.sql").write_text("""
+        CREATE TABLE t (at BIGINT, time AS TIMESTAMP_MILLIS(at * 1000), WATERMARK FOR time AS time)
+            WITH ('connector' = 'file', 'path' = 't.jsonl');
+        SELECT time FROM t;
+    """)
+    said = fsql("run", "--quiet", tmp_path / "job.sql")
+    assert (said.out, said.err) == ('{"time":"2026-01-01T00:00:00Z"}\n', "")
+
+
 def test_input_that_is_not_there(tmp_path: Path) -> None:
     message = f'path "{tmp_path}/t.jsonl" cannot be read: there is no such file'
     assert warnings_of("check", tmp_path, table(), None) == [("FSQL-W501", message)]
