@@ -129,7 +129,7 @@ class ElasticRun:
                 "gap_ms": self.run.longest_gap(start + begin, start + end)[0],
             }
         for record in self.records:
-            at = self._proposed_at(record)
+            at = self._time_of_proposal(record)
             yield {
                 "benchmark": "elastic",
                 "tick": record.proposal.tick,
@@ -154,7 +154,7 @@ class ElasticRun:
         """Return the latency over time as SVG, with phases and ticks."""
         marks = []
         for record in self.records:
-            at, tick = self._proposed_at(record), record.proposal.tick
+            at, tick = self._time_of_proposal(record), record.proposal.tick
             marks.append(Mark(at, f"tick {tick} proposed"))
             if not record.refused:
                 marks.append(Mark(at + record.seconds, _text_of(record)))
@@ -168,7 +168,7 @@ class ElasticRun:
         due = self.run.due - self.run.start
         return latency_svg(title, due, self.run.late_ms, marks, spans)
 
-    def _proposed_at(self, record: TickRecord) -> float:
+    def _time_of_proposal(self, record: TickRecord) -> float:
         """Return when a tick was proposed, in seconds from the first document."""
         elapsed = time.time() - record.proposal.proposed_at
         return time.monotonic() - elapsed - self.run.start

@@ -39,21 +39,21 @@ class Result(ABC):
         """Return the rows after all changes, in the order in which they were added."""
 
     @abstractmethod
-    def _shown(self) -> Shown:
+    def _rows_to_show(self) -> Shown:
         """Return the rows to display."""
 
     def __repr__(self) -> str:
         """Return the first rows of the table as text, after at most as many changes as a display reads."""
-        return as_text(self._shown())
+        return as_text(self._rows_to_show())
 
     def _repr_html_(self) -> str:
         """Return the first rows of the table for a notebook."""
-        return as_html(self._shown())
+        return as_html(self._rows_to_show())
 
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:
         """Return the first rows of the table for a notebook, in all forms."""
         del include, exclude
-        shown = self._shown()
+        shown = self._rows_to_show()
         return {"text/plain": as_text(shown), "text/html": as_html(shown)}
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
@@ -103,9 +103,9 @@ class Changes(Result):
         Raises:
             FsqlError: if a row makes the query fail.
         """
-        return self._rows.table(self._rows.left(*self._collect()))
+        return self._rows.table(self._rows.net_columns(*self._collect()))
 
-    def _shown(self) -> Shown:
+    def _rows_to_show(self) -> Shown:
         """Return the table; after the first changes only, if there are many."""
         releases: list[Release] = []
         count = 0
@@ -113,7 +113,7 @@ class Changes(Result):
             releases.append(release)
             count += len(release.time)
             if count >= CHANGES_MAX:
-                left = self._rows.left(*self._rows.concatenate(releases))
+                left = self._rows.net_columns(*self._rows.concatenate(releases))
                 return Shown(self._rows.table(left), count, "first changes")
         if self._collected is None:
             self._collected = self._rows.concatenate(releases)

@@ -128,7 +128,7 @@ class LiveChanges(Result):
             self._merge()
             return self._rows.table(self._left)
 
-    def _shown(self) -> Shown:
+    def _rows_to_show(self) -> Shown:
         extent: Literal["changes", "changes so far"] = (
             "changes" if self._ended else "changes so far"
         )
@@ -140,7 +140,7 @@ class LiveChanges(Result):
         """Apply the changes since the last call to the kept rows."""
         if self._since:
             columns, operations = self._rows.concatenate(self._since, self._left)
-            self._left = self._rows.left(columns, operations)
+            self._left = self._rows.net_columns(columns, operations)
             self._since, self._changes_since = [], 0
 
     def _raise_error(self) -> None:

@@ -63,7 +63,7 @@ class ResultRows:
         before = np.zeros(len(kept[0]) if kept else 0, np.int8)
         return columns, np.concatenate([before, *map(_operations, releases)])
 
-    def left(self, columns: Sequence[pa.Array], operations: Operations) -> list[pa.Array]:
+    def net_columns(self, columns: Sequence[pa.Array], operations: Operations) -> list[pa.Array]:
         """Return the columns of the rows that are left after the changes, in the order of their addition."""
         if not operations.any():
             return [*columns]

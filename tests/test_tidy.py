@@ -37,6 +37,12 @@ BANNED = {
     r"(?<![\w.])hash\(": "fsql.runtime.hashing",
     r"pyarrow\.json": "msgspec (it crashes on `null`)",
 }
+# A participle alone or before a preposition: `kept`, `_waited_for`, `stored_below_any`.
+PARTICIPLE = re.compile(
+    r"_?(?!feed|embed|seed|speed|exceed|proceed|need)"
+    r"([a-z]+ed|kept|left|shown|known|held|found|sent|lost|made|given|taken|written|seen|chosen|met|drawn)"
+    r"(_(with|up|off|out|by|for|from|to|at|in|on|below|above|since|downstream|upstream|any|all))*"
+)
 ORACLE_MAY_IMPORT = (
     "fsql.compiler.row_pattern",
     "fsql.compiler.expression",
@@ -87,6 +93,7 @@ class Definitions(NamedTuple):
     path: Path
     functions: list[tuple[str, int]]
     classes: list[str]
+    methods: list[str]
 
 
 @cache
@@ -99,8 +106,15 @@ def definitions() -> list[Definitions]:
             for node in statements(body)
             if isinstance(node, ast.FunctionDef)
         ]
-        classes = [node.name for node in body if isinstance(node, ast.ClassDef)]
-        found.append(Definitions(path, functions, classes))
+        classes = [node for node in body if isinstance(node, ast.ClassDef)]
+        methods = [
+            f"{each.name}.{node.name}"
+            for each in classes
+            for node in each.body
+            if isinstance(node, ast.FunctionDef)
+            and not any("property" in ast.unparse(d) for d in node.decorator_list)
+        ]
+        found.append(Definitions(path, functions, [each.name for each in classes], methods))
     return found
 
 
@@ -177,7 +191,18 @@ def test_imports_have_no_circles() -> None:
 def test_no_class_name_means_two_things_in_one_package() -> None:
     classes: dict[tuple[str, str], list[str]] = {}
     for each in definitions():
-        if "tests" not in each.path.relative_to(ROOT).parts:
-            for name in each.classes:
-                classes.setdefault((str(each.path.parent), name), []).append(each.path.name)
+        for name in each.classes:
+            classes.setdefault((str(each.path.parent), name), []).append(each.path.name)
     assert {key: names for key, names in classes.items() if len(names) > 1} == {}
+
+
+def test_methods_are_not_named_by_participles() -> None:
+    """Properties may be: they say what an object is. A method is named by what it does or returns."""
+    wrong = {
+        f"{each.path.relative_to(ROOT)}: {name}"
+        for each in definitions()
+        if "tests" not in each.path.relative_to(ROOT).parts
+        for name in each.methods
+        if PARTICIPLE.fullmatch(name.partition(".")[2])
+    }
+    assert wrong == set()

@@ -138,10 +138,12 @@ class _WindowJoin:
             return self._products(groups)
         kept = (self.kind.keeps_left or not self.kind.makes_pairs, self.kind.keeps_right)
         if kept == (True, True):
-            alone = self._chosen(groups, _RIGHT, JoinKind.ANTI)
-            return Union((self._chosen(groups, _LEFT, JoinKind.LEFT), alone))
+            alone = self._filter_groups(groups, _RIGHT, JoinKind.ANTI)
+            return Union((self._filter_groups(groups, _LEFT, JoinKind.LEFT), alone))
         first = _RIGHT if self.kind is JoinKind.RIGHT else _LEFT
-        return self._chosen(groups, first, JoinKind.LEFT if self.kind.makes_pairs else self.kind)
+        return self._filter_groups(
+            groups, first, JoinKind.LEFT if self.kind.makes_pairs else self.kind
+        )
 
     def _groups(self) -> WindowAggregate:
         """Return a row for each window and key: the key, then an array of the rows of each side."""
@@ -220,7 +222,7 @@ class _WindowJoin:
         left, right = column_refs(rows)[-2:]
         return self._columns(rows, left, right)
 
-    def _chosen(self, groups: Plan, first: int, kind: JoinKind) -> Plan:
+    def _filter_groups(self, groups: Plan, first: int, kind: JoinKind) -> Plan:
         """Return the rows of the side `first`, each with the rows of its group for which all conditions hold.
 
         The kind is LEFT, SEMI or ANTI, as if that side were the left one.

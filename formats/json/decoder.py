@@ -101,7 +101,7 @@ class _Rows:
         lines = source if len(chosen) == len(source) else source.copy(chosen)
         return _Rows(lines, lines.span(), source, chosen, first_row)
 
-    def kept(self) -> Ints:
+    def row_lines(self) -> Ints:
         """Return the indexes of the lines of the decoded rows."""
         return np.delete(np.arange(len(self.lines)), sorted(self.rejected))
 
@@ -171,7 +171,7 @@ class JsonDecoder(SingleLineDecoder):
     def _decode_one_by_one(self, rows: _Rows) -> tuple[list[pa.Array], Ints]:
         """Return the columns of rows, and the lines of the rows."""
         self._decode_rows(rows)
-        kept = rows.kept()
+        kept = rows.row_lines()
         arrays, lacking, inner, unread = self._row_type.columns(rows.decoded)
         good = self._keys_are_distinct(rows, kept, len(self._columns) - lacking + inner)
         exact = 0

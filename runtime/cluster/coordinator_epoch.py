@@ -317,14 +317,14 @@ class CoordinatorEpoch:
         self.snapshots.on_min_time(self.output.min_time)
         promises = [root for root in self.acker.promises.values() if root != END]
         caught_up = has_stored and self.output.out_below() >= max(promises, default=END)
-        stored_below = self.deliveries.stored_below_any()
+        stored_below = self.deliveries.max_stored_position()
         if not self.ticks.advance(promises, self.output.min_time, now):
             due = self.snapshots.due(promises, now, caught_up=caught_up, stored_below=stored_below)
             if isinstance(due, CancelSnapshot):
                 self.ticks.cancel(due)
             elif due is not None:
                 self._links.put_each(self.snapshots.members_of(due.snapshot), due)
-        if self.snapshots.stored_below(self.output.min_time):
+        if self.snapshots.is_stored(self.output.min_time):
             self._effects += self.deliveries.announce_bound()
         manifest = self.snapshots.take_manifest(self.output.complete_below())
         if manifest is not None:

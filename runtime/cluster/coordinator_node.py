@@ -174,7 +174,7 @@ class CoordinatorNode:
         self.ticks.on_lease_lost()
         self._detail = event.reason or self._detail
         if self.epoch is not None:
-            self._done = self.epoch.deliveries.stored_below_all()
+            self._done = self.epoch.deliveries.min_stored_position()
         self.epoch, self.phase = None, Phase.WAITING
         # Workers detect the loss themselves; open requests may never be answered.
         self._members.scatter()
@@ -243,7 +243,7 @@ class CoordinatorNode:
         if goodbye.broken_invariant:
             return self._on_broken_invariant(why, now)
         if goodbye.reason == NOTHING_RECEIVED:
-            self._restarts.timeouts.on_silence(epoch.deliveries.stored_below_all())
+            self._restarts.timeouts.on_silence(epoch.deliveries.min_stored_position())
         return self._fail(why, now, disk_failed=goodbye.disk_failed)
 
     def _on_hello(self, worker: str, address: str, now: float) -> list[CoordinatorEffect]:
@@ -319,7 +319,7 @@ class CoordinatorNode:
             return []
         failure = epoch.members.failure(now, running=epoch.running)
         if failure is not None:
-            self._restarts.timeouts.on_silence(epoch.deliveries.stored_below_all())
+            self._restarts.timeouts.on_silence(epoch.deliveries.min_stored_position())
             return self._give_up(failure, now)
         if (
             self.phase is not Phase.RUNNING
@@ -358,7 +358,7 @@ class CoordinatorNode:
     def _fail(self, why: str, now: float, *, disk_failed: bool = False) -> list[CoordinatorEffect]:
         """End the epoch after a failure that may recur, or the job if a disk stays full."""
         if self.epoch is not None:
-            self._done = self.epoch.deliveries.stored_below_all()
+            self._done = self.epoch.deliveries.min_stored_position()
             self._restarts.on_failure(self._done, now)
         error = self._restarts.on_disk_failure(why, self._done, now) if disk_failed else None
         if error is not None:
@@ -367,7 +367,7 @@ class CoordinatorNode:
 
     def _on_broken_invariant(self, why: str, now: float) -> list[CoordinatorEffect]:
         """End the epoch, or the job if further epochs have not helped."""
-        done = START if self.epoch is None else self.epoch.deliveries.stored_below_all()
+        done = START if self.epoch is None else self.epoch.deliveries.min_stored_position()
         error = self._restarts.on_broken_invariant(why, done)
         if error is None:
             return self._fail(why, now)

@@ -33,7 +33,7 @@ class Credits:
         """Record that a front is blocked at the position that it has promised."""
         self._blocked[blocked.front] = blocked.promise
 
-    def blocked(self, promises: Mapping[int, Root]) -> list[int]:
+    def find_blocked(self, promises: Mapping[int, Root]) -> list[int]:
         """Return the fronts that are still blocked: their `promises` have not grown since their reports."""
         if self._blocked:
             still = {front: at for front, at in self._blocked.items() if promises[front] == at}

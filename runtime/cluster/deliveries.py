@@ -82,11 +82,11 @@ class Deliveries:
         """Return whether the position of every sink is known."""
         return len(self._deliveries) + len(self._opened) == len(self._outputs)
 
-    def stored_below_any(self) -> Root:
+    def max_stored_position(self) -> Root:
         """Return the position below which at least one sink has stored everything."""
         return max([self._start, *self._positions()])
 
-    def stored_below_all(self) -> Root:
+    def min_stored_position(self) -> Root:
         """Return the position below which every sink has reported everything as stored."""
         return min(self._positions(), default=self._start)
 
@@ -94,7 +94,7 @@ class Deliveries:
         """Return the positions of all sinks whose position is known."""
         here = [each.position for each in self._deliveries.values()]
         shards = self._opened.items()
-        return here + [max(opened, self._writers.stored_by(each)) for each, opened in shards]
+        return here + [max(opened, self._writers.stored_position(each)) for each, opened in shards]
 
     def out_below(self, released: Root) -> Root:
         """Return the position below which everything is released and stored by every sink."""
@@ -104,7 +104,7 @@ class Deliveries:
     def complete_below(self, released: Root) -> Root:
         """Return the position below which a snapshot may rely on every sink."""
         shards = self._writers.stored_below if self._writers.are_waited_for else ()
-        here = (delivery.complete_below for _, delivery in self._waited_for())
+        here = (delivery.complete_below for _, delivery in self._snapshot_deliveries())
         return min([released, *here, *shards])
 
     def are_complete(self, end: Root) -> bool:
@@ -132,11 +132,11 @@ class Deliveries:
         """Send the released bound to the sinks that a snapshot waits for, even without rows."""
         return [
             deliver
-            for number, delivery in self._waited_for()
+            for number, delivery in self._snapshot_deliveries()
             for deliver in self._send(number, delivery.reach())
         ]
 
-    def _waited_for(self) -> list[tuple[int, Delivery]]:
+    def _snapshot_deliveries(self) -> list[tuple[int, Delivery]]:
         """Return the deliveries that a snapshot waits for."""
         return [
             (number, self._deliveries[number])

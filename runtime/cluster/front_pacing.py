@@ -54,7 +54,7 @@ class FrontPacing:
         Blocked fronts are sent it immediately, the others with a later frame.
         """
         self._updates.on_advance(self._barrier_stage, self._output.out_below())
-        for front in self._credits.blocked(self._acker.promises):
+        for front in self._credits.find_blocked(self._acker.promises):
             worker = self._owner_of(front)
             for min_time in self._updates.take_all_updates(worker, now):
                 self._put(worker, min_time)

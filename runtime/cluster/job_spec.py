@@ -45,7 +45,7 @@ class Output:
         """Return the part of `contents` for this output, None if there is none."""
         match contents:
             case Released():
-                return self._released(contents) if contents.insert == self.insert else None
+                return self._shard_part(contents) if contents.insert == self.insert else None
             case LateRows():
                 return contents if contents.window in self.windows else None
             case DeadLetters():
@@ -56,7 +56,7 @@ class Output:
                 )
                 return DeadLetters(own) if own else None
 
-    def _released(self, contents: Released) -> Released | None:
+    def _shard_part(self, contents: Released) -> Released | None:
         if self.shard is None:
             return contents
         part = self.shard.sharder.part(contents.release, self.shard.number)

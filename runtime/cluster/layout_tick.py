@@ -126,7 +126,7 @@ class LayoutTick:
         hold.
         """
         assert self.position is not None
-        passed = {stage: acker.passed_downstream(stage) for stage in self._folds}
+        passed = {stage: acker.min_time_downstream(stage) for stage in self._folds}
         if any(self.position < root < END for root in passed.values()):
             return None
         stages = [stage for stage in self._folds if passed[stage] != END]

@@ -103,7 +103,7 @@ class LocalFronts:
         front.bytes_passed = 0
         self._released[number] = front
 
-    def counted(self) -> list[Front]:
+    def fronts_to_report(self) -> list[Front]:
         """Return the fronts whose counts this worker reports."""
         return [*self, *self._released.values()]
 

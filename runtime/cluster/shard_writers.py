@@ -50,7 +50,7 @@ class ShardWriters:
         """Return the numbers of the outputs that workers write."""
         return frozenset(self._writers)
 
-    def stored_by(self, output: int) -> Root:
+    def stored_position(self, output: int) -> Root:
         """Return the position below which the writer of an output has reported everything as stored."""
         return self._stored[self._writers[output]]
 

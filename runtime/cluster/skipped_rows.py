@@ -59,7 +59,7 @@ class SkippedRows:
         options = {output.option for output in self._spec.outputs}
         if options != {DeliveryOption.AT_MOST_ONCE}:
             return ()
-        return skipped_ranges(self._promises, epoch.deliveries.stored_below_any())
+        return skipped_ranges(self._promises, epoch.deliveries.max_stored_position())
 
 
 def _empty_manifest(spec: JobSpec, epoch: int) -> Manifest:

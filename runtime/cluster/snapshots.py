@@ -310,7 +310,7 @@ class EpochSnapshots:
             self._next_at = now + (self._every or 0.0)
         return cancel
 
-    def stored_below(self, min_time: Root) -> bool:
+    def is_stored(self, min_time: Root) -> bool:
         """Return whether all workers have stored their parts, and `min_time` has passed the position."""
         passed = self._passed
         if passed is None or self._committing or min_time < passed.position:
@@ -320,7 +320,7 @@ class EpochSnapshots:
     def take_manifest(self, complete_below: Root) -> Manifest | None:
         """Return a manifest, once, when workers and sinks have stored everything below its position."""
         passed = self._passed
-        if passed is None or not self.stored_below(complete_below):
+        if passed is None or not self.is_stored(complete_below):
             return None
         self._committing = True
         saved = self._saved[passed.snapshot]

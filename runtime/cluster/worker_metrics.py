@@ -73,7 +73,7 @@ class WorkerMetrics:
             behind = self._freshness.seconds_behind(released, now)
         metrics = Metrics(messages=self._messages, seconds_behind=behind)
         metrics.set_folds(worker.folds.values())
-        metrics.set_fronts(self._fronts.counted(), released)
+        metrics.set_fronts(self._fronts.fronts_to_report(), released)
         metrics.set_operators({"read": self._reading, **self.instrumentation.operators})
         return metrics
 
@@ -82,5 +82,5 @@ class WorkerMetrics:
         behind = self._freshness.seconds_behind(self._fronts.released, now)
         folds, operators = worker.folds.values(), self.instrumentation.operators
         ages = Ages(behind, self._freshness)
-        fronts = self._fronts.counted()
+        fronts = self._fronts.fronts_to_report()
         return self._statistics.record(folds, fronts, operators, self._reading, ages, now)

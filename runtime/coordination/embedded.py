@@ -220,7 +220,7 @@ class EmbeddedCoordination:
             self._entry_of_version(key, version)
             self._write(key, None, None)
 
-    def changed_since(self, mark: int) -> Changes:
+    def changes_since(self, mark: int) -> Changes:
         """Return what has changed since `mark`; end the sessions that have expired."""
         with self._translate_errors():
             over = self._expired_sessions(self._clock())

@@ -161,7 +161,7 @@ class MemoryCoordination:
         self._ensemble.write(key, None, None)
         self._reply()
 
-    def changed_since(self, mark: int) -> Changes:
+    def changes_since(self, mark: int) -> Changes:
         """Return what has changed since `mark`."""
         self._reach()
         newer = {key: when for key, when in self._read_state().changed.items() if when > mark}

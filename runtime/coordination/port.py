@@ -9,7 +9,7 @@
 * Writes are atomic, durable, and in the same order for all clients.  A read may return an older state than
   the newest write; compare-and-set detects that.
 
-There are no callbacks: changes are polled with `changed_since`.  Each driver must pass
+There are no callbacks: changes are polled with `changes_since`.  Each driver must pass
 `tests/unit/coordination/conformance.py`.
 """
 
@@ -112,7 +112,7 @@ class Coordination(Protocol):
             EntryChangedError: if there is none of that version.
         """
 
-    def changed_since(self, mark: int) -> Changes:
+    def changes_since(self, mark: int) -> Changes:
         """Return what has changed since `mark`, which is 0 or comes from an earlier answer."""
 
     def close(self) -> None:

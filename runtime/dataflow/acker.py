@@ -120,7 +120,7 @@ class Acker:
         """Return min time at the input of each stage."""
         return self._min_times
 
-    def passed_downstream(self, stage: int) -> Root:
+    def min_time_downstream(self, stage: int) -> Root:
         """Return the greatest min time downstream of a stage, below which its folds must have no holds.
 
         It is END if the stage can have no more output.

@@ -105,10 +105,10 @@ class Sum:
             if not BIGINT_MIN <= self.exact <= BIGINT_MAX:
                 raise SumOutOfRangeFailure
             return int(self.exact)
-        total = self._rounded()
+        total = self._round()
         return (total / self.count if self.average else total) + 0.0  # -0.0 becomes 0.0.
 
-    def _rounded(self) -> float:
+    def _round(self) -> float:
         if self.nan > 0 or (self.infinite > 0 and self.negative_infinite > 0):
             return math.nan
         if self.infinite > 0 or self.negative_infinite > 0:

@@ -60,7 +60,7 @@ class Meta(NamedTuple):
         """Return the meta of the item that this tombstone undoes (for an item, its own meta)."""
         return self._replace(tombstone=False)
 
-    def invalidated_by(self, other: Meta) -> bool:
+    def is_invalidated_by(self, other: Meta) -> bool:
         """Return whether `other` is the tombstone of this item."""
         return other.tombstone and not self.tombstone and other.victim() == self
 

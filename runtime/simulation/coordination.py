@@ -145,9 +145,9 @@ class SimulatedCoordination:
         """See `Coordination`."""
         self._call("delete", lambda: self._client.delete(session, key, version), writes=True)
 
-    def changed_since(self, mark: int) -> Changes:
+    def changes_since(self, mark: int) -> Changes:
         """See `Coordination`."""
-        return self._call("changed_since", lambda: self._client.changed_since(mark), writes=False)
+        return self._call("changes_since", lambda: self._client.changes_since(mark), writes=False)
 
     def close(self) -> None:
         """See `Coordination`."""

@@ -55,7 +55,7 @@ class SimulatedState:
         if not self._committed:
             return {}
         try:
-            kept = self._kept()
+            kept = self._read_manifests()
         except (DamagedSnapshotError, OSError):
             return {}
         for manifest in kept:
@@ -71,7 +71,7 @@ class SimulatedState:
         The previous snapshot remains undamaged, so that the job can continue from it.
         """
         try:
-            kept = self._kept()
+            kept = self._read_manifests()
             if len(kept) < 2:
                 return False
             self._snapshots.verify(kept[-2])
@@ -82,7 +82,7 @@ class SimulatedState:
         paths = [manifest_path(kept[-1].snapshot), *(p for p in newest if p not in older)]
         return self.disk.rot(paths)
 
-    def _kept(self) -> list[Manifest]:
+    def _read_manifests(self) -> list[Manifest]:
         """Return the manifests on the disk, newest last.
 
         Raises:

@@ -45,7 +45,7 @@ SET 'table.exec.state.ttl' = '4 s';
 """
 
 
-class Read(NamedTuple):
+class ReadRow(NamedTuple):
     """A row as it is read: its position and its columns."""
 
     root: tuple[int, int]
@@ -57,7 +57,7 @@ class Read(NamedTuple):
 Released = tuple[tuple[int, int], dict[str, Any]]
 
 
-def rows_of(case: Case, table: int) -> list[Read]:
+def rows_of(case: Case, table: int) -> list[ReadRow]:
     """Return the rows of a table in the total order; their time is the greatest of their split so far."""
     found = []
     for number, split in enumerate(case.inputs[table]):
@@ -67,16 +67,18 @@ def rows_of(case: Case, table: int) -> list[Read]:
             number_, key, value, at = row
             assert isinstance(at, int)
             time = max(time, at)
-            found.append(Read((time, table << 56 | number << 40 | place), number_, key, value))  # type: ignore[arg-type]
+            found.append(ReadRow((time, table << 56 | number << 40 | place), number_, key, value))  # type: ignore[arg-type]
     return sorted(found, key=lambda row: row.root)
 
 
 def groups(
-    rows: Sequence[Read], key: Callable[[Read], Any], result: Callable[[list[Read]], dict[str, Any]]
+    rows: Sequence[ReadRow],
+    key: Callable[[ReadRow], Any],
+    result: Callable[[list[ReadRow]], dict[str, Any]],
 ) -> Iterator[Released]:
     """Yield the changes of groups that end after their time to live."""
     last: dict[Any, int] = {}
-    members: dict[Any, list[Read]] = {}
+    members: dict[Any, list[ReadRow]] = {}
     for row in rows:
         its = key(row)
         if its in last and row.root[0] - last[its] > TTL:
@@ -93,7 +95,7 @@ def groups(
             yield row.root, {"op": "+U", **after}
 
 
-def pairs(left: Sequence[Read], right: Sequence[Read]) -> list[tuple[Read, Read]]:
+def pairs(left: Sequence[ReadRow], right: Sequence[ReadRow]) -> list[tuple[ReadRow, ReadRow]]:
     """Return the pairs with one key of which the earlier row is still kept when the later one comes."""
     return [
         (one, other)
@@ -103,7 +105,7 @@ def pairs(left: Sequence[Read], right: Sequence[Read]) -> list[tuple[Read, Read]
     ]
 
 
-def of_counts(group: list[Read]) -> dict[str, Any]:
+def of_counts(group: list[ReadRow]) -> dict[str, Any]:
     """Return a group's row of the first query."""
     return {"k": group[0].k, "n": len(group), "s": sum(row.id for row in group)}
 

@@ -270,7 +270,7 @@ class Ticks:
     def _hold(self, cluster: Cluster, change: _Change) -> bool:
         """Enter the holds of all new owners before any worker may switch; return whether it is possible."""
         downstream = {
-            stage: cluster.acker.passed_downstream(stage) for stage in cluster.workers[0].folds
+            stage: cluster.acker.min_time_downstream(stage) for stage in cluster.workers[0].folds
         }
         if any(change.position < root < END for root in downstream.values()):
             return False

@@ -116,13 +116,13 @@ def a_snapshot_forgets_an_operator(patch: Patch) -> None:
 
 
 def a_snapshot_does_not_wait_for_all_workers(patch: Patch) -> None:
-    def stored_below(self: EpochSnapshots, min_time: Root) -> bool:
+    def is_stored(self: EpochSnapshots, min_time: Root) -> bool:
         passed = self._passed
         if passed is None or self._committing or min_time < passed.position:
             return False
         return len(self._saved[passed.snapshot]) > 0
 
-    patch.setattr(EpochSnapshots, "stored_below", stored_below)
+    patch.setattr(EpochSnapshots, "is_stored", is_stored)
 
 
 def a_snapshot_does_not_wait_for_consumers(patch: Patch) -> None:

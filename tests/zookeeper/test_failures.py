@@ -88,7 +88,7 @@ def test_everything_outlives_a_server_that_is_killed(own_server: ZooKeeperServer
     session = one.open_session(LONG)
     kept = one.create(session, "a", b"1")
     held = one.create(session, "leader", b"one", ephemeral=True)
-    start = one.changed_since(0)
+    start = one.changes_since(0)
     own_server.kill()
     away = impatient(place)
     with pytest.raises(CoordinationUnavailableError):
@@ -99,7 +99,7 @@ def test_everything_outlives_a_server_that_is_killed(own_server: ZooKeeperServer
     until(lambda: kept_alive(one, session))
     replaced = one.replace(session, "a", b"2", kept.version)
     assert until(lambda: away.get("a")) == replaced
-    assert one.changed_since(start.mark).keys == ("a",)
+    assert one.changes_since(start.mark).keys == ("a",)
     place.close()
 
 
@@ -126,13 +126,13 @@ def test_watches_that_were_missed_are_made_up_for(own_server: ZooKeeperServer) -
     watching, writing = place.client(), place.client()
     session = writing.open_session(LONG)
     entry = writing.create(session, "a", b"1")
-    start = watching.changed_since(0)
+    start = watching.changes_since(0)
     own_server.kill()
     own_server.start()
     until(lambda: kept_alive(writing, session))
     writing.replace(session, "a", b"2", entry.version)
     writing.create(session, "b", b"1")
-    assert until(lambda: watching.changed_since(start.mark)).keys == ("a", "b")
+    assert until(lambda: watching.changes_since(start.mark)).keys == ("a", "b")
     place.close()
 
 

@@ -190,7 +190,7 @@ class ZooKeeperCoordination:
         )
         self._check_version(deleted, key, version)
 
-    def changed_since(self, mark: int) -> Changes:
+    def changes_since(self, mark: int) -> Changes:
         """Return what has changed since `mark`; see `ChangedKeys`."""
         self._prepare()
         return self._changed_keys.since(mark)

@@ -100,7 +100,7 @@ class IdleSlots:
         """Begin to check the staged slots; return those that have ended below `position`, or are empty."""
         slots = np.concatenate([np.empty(0, np.int64), *self._staged])
         self._staged = []
-        ended = self._ended(slots, position)
+        ended = self._find_ended(slots, position)
         self._check_later(slots[~ended])
         return slots[ended]
 
@@ -116,11 +116,11 @@ class IdleSlots:
         if not popped:
             return np.empty(0, np.int64)
         slots = np.unique(np.concatenate(popped))
-        ended = self._ended(slots, horizon)
+        ended = self._find_ended(slots, horizon)
         self._check_later(slots[~ended])
         return slots[ended]
 
-    def _ended(self, slots: Ints, horizon: Root) -> Bools:
+    def _find_ended(self, slots: Ints, horizon: Root) -> Bools:
         times = self.times(slots)
         ended: Bools = times < horizon.time
         if horizon.origin > PUNCTUATION:

@@ -69,7 +69,7 @@ class SlotSnapshots:
         self.position = position
 
     def cancel(self) -> None:
-        above = self._changed_above.marked()
+        above = self._changed_above.find_marked()
         self._changed_above.set(above, to=False)
         if self._changed is not None:
             self._changed.set(above, to=True)
@@ -136,7 +136,7 @@ class SlotSnapshots:
         assert position is not None
         changed = self._changed
         whole = changed is None
-        slots = self._table.live_slots() if changed is None else changed.marked()
+        slots = self._table.live_slots() if changed is None else changed.find_marked()
         self._copy_of.grow(len(self._table))
         current = slots[self._copy_of.values[slots] == 0]
         parts = [(current, self._state(current))]

@@ -98,7 +98,7 @@ class JoinKernel(KeyedJoin):
         for side, rows in enumerate(new):
             if rows is None:
                 continue
-            for run in self._rows.stored(1 - side):
+            for run in self._rows.runs(1 - side):
                 low, high = self._rows.range(side, rows, run)
                 candidates[side].append(_Candidates(rows, run, low, high - low))
             other = new[1 - side]

@@ -42,7 +42,7 @@ class WeightedRows(NamedTuple):
         """Return the rows of the slots that are marked."""
         return self.take(np.flatnonzero(slots[self.slot]))
 
-    def negated(self) -> WeightedRows:
+    def negate(self) -> WeightedRows:
         """Return the rows with opposite weights."""
         return self._replace(weight=-self.weight)
 

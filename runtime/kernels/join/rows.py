@@ -56,7 +56,7 @@ class JoinRows:
         self._pending: list[StoredRows] = []
         self._bound: int | None = None
 
-    def stored(self, side: int) -> list[KeyedRows]:
+    def runs(self, side: int) -> list[KeyedRows]:
         """Return the runs of a side."""
         return [*self._settled[side], *self.pending(side)]
 
@@ -91,7 +91,7 @@ class JoinRows:
 
     def rows(self) -> int:
         """Return the number of rows."""
-        return sum(len(run.slot) for side in (LEFT, RIGHT) for run in self.stored(side))
+        return sum(len(run.slot) for side in (LEFT, RIGHT) for run in self.runs(side))
 
     def expire(self, horizon: Root) -> None:
         """Drop the rows that can only join with rows below `horizon`, none of which can arrive."""
@@ -182,7 +182,7 @@ class JoinRows:
 
     def _forget_slots(self) -> None:
         """Free slots without stored rows, if they are the majority."""
-        runs = [run.slot for side in (LEFT, RIGHT) for run in self.stored(side)]
+        runs = [run.slot for side in (LEFT, RIGHT) for run in self.runs(side)]
         if self.table.live > 1024 + 2 * sum(map(len, runs)):
             used = np.zeros(len(self.table), np.bool_)
             for slots in runs:

@@ -56,7 +56,7 @@ class JoinSnapshots(SideSnapshots[Batch]):
 
     def _unsaved_rows(self, side: int, position: Root) -> list[Batch]:
         if self._settled is None:
-            batches = [run.batch for run in self._rows.stored(side)]
+            batches = [run.batch for run in self._rows.runs(side)]
         else:
             pending = [run.batch for run in self._rows.pending(side)]
             batches = [*self._settled[side], *pending]

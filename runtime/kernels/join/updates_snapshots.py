@@ -60,7 +60,7 @@ class JoinUpdatesSnapshots(SideSnapshots[WeightedRows]):
         pending = [rows for each in self._sides.pending if (rows := each.sides[side]) is not None]
         if self._settled is None:
             above = [filter_rows(rows, ~below(rows.batch, position)) for rows in pending]
-            taken_out = [weighted(rows).negated() for rows in above if rows is not None]
+            taken_out = [weighted(rows).negate() for rows in above if rows is not None]
             return [*self._sides.rows[side].runs, *taken_out]
         new = [
             filter_rows(rows, below(rows.batch, position) & ~below(rows.batch, self._saved_to))

@@ -61,7 +61,7 @@ class UpdatingSides:
         for side, rows in enumerate(changes.sides):
             changes.sides[side], taken = split_rows(rows, affected)
             if taken is not None:
-                self.rows[side].add(weighted(taken).negated())
+                self.rows[side].add(weighted(taken).negate())
 
     def drop(self, marks: Bools) -> None:
         """Drop the rows of the slots that are marked."""

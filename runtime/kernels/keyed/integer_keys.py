@@ -110,7 +110,7 @@ class IntegerKeys:
         """
         if count <= self._few_rows:
             return self._find_one_by_one(words, give)
-        slots = self._known(words)
+        slots = self._find_slots(words)
         unknown = np.flatnonzero(slots == NO_SLOT)
         if not len(unknown):
             return slots, unknown
@@ -134,7 +134,7 @@ class IntegerKeys:
         """Return the words of slots, copied: one array for each key column."""
         return [column[slots] for column in self._words]
 
-    def _known(self, words: Sequence[Ints]) -> Ints:
+    def _find_slots(self, words: Sequence[Ints]) -> Ints:
         """Return the slot of each row, NO_SLOT for rows without one."""
         mask = len(self._cells) - 1
         cell = _hashes(words, self._factor) & mask
@@ -146,7 +146,7 @@ class IntegerKeys:
         while len(left):
             if step == _STEPS_MAX:
                 self._change_hashes([column[left] for column in words])
-                return self._known(words)
+                return self._find_slots(words)
             step += 1
             cell[left] = (cell[left] + step) & mask
             found = self._cells[cell[left]]

@@ -31,7 +31,7 @@ class SlotMarks:
             self.grow(int(slots.max()) + 1)
         return self.values[slots]
 
-    def marked(self) -> Ints:
+    def find_marked(self) -> Ints:
         """Return the slots that are marked, ascending."""
         return np.flatnonzero(self.values)
 

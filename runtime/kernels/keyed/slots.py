@@ -156,14 +156,14 @@ class SlotTable:
         codes, distinct = distinct_values(keys[0])
         if len(keys) > 1:
             codes, distinct = distinct_tuples(keys, codes, distinct)
-        known = self._known(distinct, keys, codes)
+        known = self._find_slots(distinct, keys, codes)
         fresh = self._give_slots(known, distinct, range(len(distinct)))
         found = np.array(known, np.int64)
         return Found(np.take(found, codes), fresh, found, codes)
 
     def _find_one_by_one(self, keys: Sequence[pa.Array]) -> Found:
         values = keys_of_rows(keys)
-        known = self._known(values, keys)
+        known = self._find_slots(values, keys)
         fresh = self._give_slots(known, values, range(len(values)))
         slots = np.array(known, np.int64)
         return Found(slots, fresh, slots, None)
@@ -184,13 +184,13 @@ class SlotTable:
         missing = np.flatnonzero(occurs)
         words = dictionary.take(pa.array(missing, mask=missing == len(dictionary)))
         values = words.to_pylist()
-        known = self._known(values, [words])
+        known = self._find_slots(values, [words])
         fresh = self._give_slots(known, values, missing.tolist())
         slot_of_code[missing] = known
         slots[unknown] = slot_of_code[codes[unknown]]
         return Found(slots, fresh, slot_of_code, codes)
 
-    def _known(
+    def _find_slots(
         self, values: list[object], keys: Sequence[pa.Array], codes: Ints | None = None
     ) -> list[int]:
         """Return the slot of each value, NO_SLOT if it has none.

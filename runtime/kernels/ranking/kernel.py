@@ -211,10 +211,10 @@ class RankKernel(PartitionedKernel[_Undo]):
         if not ranks.tail_moves(grown=sum(map(partition.copies, changes)) != 0):
             stop = max(end_of_equal(keys, change.key) for change in changes)
         differences: Counter[tuple[Key, int]] = Counter()
-        differences.subtract(ranks.shown(keys, start, stop))
+        differences.subtract(ranks.visible_rows(keys, start, stop))
         for change in changes:
             partition.add(change)
-        differences.update(ranks.shown(keys, start, stop))
+        differences.update(ranks.visible_rows(keys, start, stop))
         return differences
 
     def _forget(self, partition: Partition) -> list[Change]:
@@ -263,7 +263,7 @@ class RankKernel(PartitionedKernel[_Undo]):
             partition = self._rows.partition(slot)
             made.extend(
                 _VisibleChange(partition.rows[key][0], rank, 1, 0, slot)
-                for key, rank in self._ranks.shown(partition.keys)
+                for key, rank in self._ranks.visible_rows(partition.keys)
             )
         rows = self._make_rows(made, np.array([time]), np.array([PUNCTUATION]))
         if rows is not None:

@@ -38,7 +38,7 @@ class Ranks:
         self.shows_by_index = not ranked and function is RankFunction.ROW_NUMBER
         """Whether the visibility of a row only depends on its index, and no rank is returned."""
 
-    def shown(
+    def visible_rows(
         self, keys: Sequence[Key], start: int = 0, stop: int | None = None
     ) -> Iterator[tuple[Key, int]]:
         """Yield the visible rows among `keys[start:stop]`, with their ranks."""

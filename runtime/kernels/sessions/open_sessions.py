@@ -101,7 +101,7 @@ class OpenSessions:
 
     def _find_touched(self, slot: int, start: int, end: int) -> list[Session]:
         sessions = self._of_slot.get(slot)
-        return [] if sessions is None else sessions.touched(start, end)
+        return [] if sessions is None else sessions.find_touching(start, end)
 
     def _add(self, slot: int, start: int, end: int, numbers: Ints, touched: list[Session]) -> None:
         """Add rows to the sessions that they touch, which become one, or to a new one."""

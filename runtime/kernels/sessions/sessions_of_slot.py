@@ -62,7 +62,7 @@ class SessionsOfSlot:
             index += 1
         del self._starts[index], self._sessions[index]
 
-    def touched(self, start: int, end: int) -> list[Session]:
+    def find_touching(self, start: int, end: int) -> list[Session]:
         """Return the sessions that overlap or touch `[start, end]`."""
         first = bisect_left(self._starts, start - self._longest)
         last = bisect_right(self._starts, end)

@@ -93,7 +93,9 @@ class SessionSnapshots:
         position = self.position
         assert position is not None
         whole = self._changed is None
-        slots = self._state.table.live_slots() if self._changed is None else self._changed.marked()
+        slots = (
+            self._state.table.live_slots() if self._changed is None else self._changed.find_marked()
+        )
         slots = np.sort(slots)
         batch, sizes = self._rows_of(slots)
         keys = self._state.table.copied_keys(slots, self._key_types)

@@ -71,10 +71,10 @@ def test_counts_stay_where_the_rows_were_read() -> None:
     [front] = local
     assert read(front, 0, 1) == [0, 1]
     local.release(3)
-    assert (list(local), [each.rows_read for each in local.counted()]) == ([], [2])
+    assert (list(local), [each.rows_read for each in local.fronts_to_report()]) == ([], [2])
     here = local.adopt(TASK, point(5), at(5), ended=False)
     assert read(here.front, 5) == [5]
     here.read_ahead.on_chunk(here.front, 0.0)
-    assert [(each.rows_read, each.bytes_read) for each in local.counted()] == [(3, 20)]
+    assert [(each.rows_read, each.bytes_read) for each in local.fronts_to_report()] == [(3, 20)]
     local.release(3)
-    assert [each.rows_read for each in local.counted()] == [3]
+    assert [each.rows_read for each in local.fronts_to_report()] == [3]

@@ -25,7 +25,7 @@ from fsql.tests.queries.examples import EXAMPLES
 SKIPPED = (SkippedRange(0, (3, 0), (7, 0)),)
 
 
-class Led:
+class SkippedEpoch:
     """A coordinator with its worker, that begins an epoch at a manifest which has passed rows over."""
 
     def __init__(self) -> None:
@@ -53,7 +53,7 @@ class Led:
 
 
 def test_two_manifests_know_what_is_passed_over_before_anything_is_read() -> None:
-    led = Led()
+    led = SkippedEpoch()
     noted = []
     found = led.step(SinkOpened(2, 0, START, 4))
     for _ in range(2):

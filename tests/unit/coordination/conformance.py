@@ -175,21 +175,21 @@ class Conformance:
         self, world: World, one: Coordination, other: Coordination
     ) -> None:
         session = one.open_session(TTL)
-        start = other.changed_since(0)
+        start = other.changes_since(0)
         assert start.keys == ()
         entry = one.create(session, "b", b"1")
         one.create(session, "a", b"1", ephemeral=True)
-        first = other.changed_since(start.mark)
+        first = other.changes_since(start.mark)
         assert first.keys == ("a", "b")
-        assert other.changed_since(first.mark).keys == ()
+        assert other.changes_since(first.mark).keys == ()
         one.delete(session, "b", one.replace(session, "b", b"2", entry.version).version)
-        second = other.changed_since(first.mark)
+        second = other.changes_since(first.mark)
         assert second.keys == ("b",)
         world.advance(TTL * 1.1)
-        third = other.changed_since(second.mark)
+        third = other.changes_since(second.mark)
         assert third.keys == ("a",)
-        assert other.changed_since(third.mark) == type(third)(third.mark, ())
-        assert other.changed_since(start.mark).keys == ("a", "b")
+        assert other.changes_since(third.mark) == type(third)(third.mark, ())
+        assert other.changes_since(start.mark).keys == ("a", "b")
 
     # --- The lease ---
 

@@ -55,7 +55,7 @@ def embedded_world(tmp_path: Path) -> Iterator[EmbeddedWorld]:
     world.close()
 
 
-class TestConformance(Conformance):
+class TestEmbedded(Conformance):
     """The suite, over one file."""
 
 

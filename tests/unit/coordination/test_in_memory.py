@@ -44,7 +44,7 @@ def world() -> MemoryWorld:
     return MemoryWorld()
 
 
-class TestConformance(Conformance):
+class TestInMemory(Conformance):
     """The suite, in memory."""
 
 

@@ -33,7 +33,7 @@ TYPES = [column.type for column in SCHEMA]
 PRICES = (None, -1.5, -0.0, 0.0, 2.0, 7.0, float("inf"))
 
 
-class Row(NamedTuple):
+class RankedRow(NamedTuple):
     """A row at its root and path."""
 
     values: tuple[int, float | None, str]
@@ -53,9 +53,9 @@ class SortedLists:
 
     def __init__(self, combine: CombineRank) -> None:
         self.combine = combine
-        self.rows: dict[int, list[Row]] = {}
+        self.rows: dict[int, list[RankedRow]] = {}
 
-    def order(self, row: Row) -> tuple[object, ...]:
+    def order(self, row: RankedRow) -> tuple[object, ...]:
         [key] = self.combine.order
         price = row.values[1]
         null = price is None
@@ -70,7 +70,7 @@ class SortedLists:
             Shown(root, (*texts(rows[n].values), *((n + 1,) if ranked else ()))) for n in ranks
         )
 
-    def add(self, rows: list[Row]) -> Counter[Shown]:
+    def add(self, rows: list[RankedRow]) -> Counter[Shown]:
         """Add rows of ascending roots; return the sum of the changes."""
         changes: Counter[Shown] = Counter()
         for key, root in dict.fromkeys((row.values[0], row.root) for row in rows):
@@ -86,7 +86,7 @@ def texts(values: tuple[object, ...]) -> tuple[object, ...]:
     return tuple(repr(value) if isinstance(value, float) else value for value in values)
 
 
-def batch_of(rows: list[Row]) -> Batch:
+def batch_of(rows: list[RankedRow]) -> Batch:
     columns = zip(*(row.values for row in rows), strict=True)
     return Batch(
         [to_arrow(list(column), kind) for column, kind in zip(columns, TYPES, strict=True)],
@@ -97,7 +97,7 @@ def batch_of(rows: list[Row]) -> Batch:
 
 
 def apply(
-    kernel: TopKernel, rows: list[Row], *, undoable: bool
+    kernel: TopKernel, rows: list[RankedRow], *, undoable: bool
 ) -> tuple[Counter[Shown], TopUndo | None]:
     prepared, errors = kernel.prepare(0, batch_of(rows))
     assert errors is None
@@ -142,7 +142,7 @@ def combine_of(random: Random) -> CombineRank:
     return combine
 
 
-def rows_from(random: Random, start: int, count: int) -> list[Row]:
+def rows_from(random: Random, start: int, count: int) -> list[RankedRow]:
     """Return rows of ascending positions, some of which share a root."""
     rows = []
     root = Root(start, 0)
@@ -150,13 +150,13 @@ def rows_from(random: Random, start: int, count: int) -> list[Row]:
         if random.random() < 0.7:
             root = Root(root.time + random.randrange(2), root.origin + 1)
         values = random.randrange(6), random.choice(PRICES), f"row {root} {number}"
-        rows.append(Row(values, root, number))
+        rows.append(RankedRow(values, root, number))
     return rows
 
 
-def at_roots(random: Random, rows: list[Row]) -> list[list[Row]]:
+def at_roots(random: Random, rows: list[RankedRow]) -> list[list[RankedRow]]:
     """Return the rows in batches; those of a root are in one."""
-    batches: list[list[Row]] = []
+    batches: list[list[RankedRow]] = []
     while rows:
         count = random.choice((1, 5, 40, 200))
         while count < len(rows) and rows[count - 1].root == rows[count].root:

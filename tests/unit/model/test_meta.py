@@ -71,15 +71,15 @@ def test_the_trace_tells_all_orders_of_visits_apart() -> None:
 
 def test_a_tombstone_invalidates_exactly_its_victim() -> None:
     meta = Meta(Root(1, 0), (0, 1), 5)
-    assert meta.invalidated_by(meta.undone())
-    assert not meta.invalidated_by(meta)
-    assert not meta.undone().invalidated_by(meta.undone())
+    assert meta.is_invalidated_by(meta.undone())
+    assert not meta.is_invalidated_by(meta)
+    assert not meta.undone().is_invalidated_by(meta.undone())
     for other in (
         meta._replace(global_time=Root(1, 1)),
         meta._replace(child_ids=(0, 0)),
         meta._replace(trace=6),
     ):
-        assert not meta.invalidated_by(other.undone())
+        assert not meta.is_invalidated_by(other.undone())
 
 
 def test_the_tombstones_of_a_map_s_outputs_are_its_outputs_for_the_tombstone() -> None:
