@@ -49,8 +49,8 @@ DATA_ROWS: Final[tuple[Row, ...]] = (
     (
         "E506",
         "texts too large",
-        "REPLACE makes more than 2 GiB of text from one batch of rows.",
-        "Use a shorter replacement, or filter long texts before it.",
+        "An expression has more than 2 GiB of text in one batch of rows.",
+        "Make shorter texts, or filter long texts before it.",
         "SELECT REPLACE(s, 'a', 'a long text') FROM t;  -- gigabytes of text",
     ),
     (

@@ -13,7 +13,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+import pyarrow as pa
 
+from fsql.compiler.diagnostics import Diagnostic, FsqlError
+from fsql.compiler.diagnostics.codes import CODES
 from fsql.compiler.expression import (
     Call,
     Case,
@@ -31,6 +34,7 @@ from fsql.runtime.kernels.expressions.casts import cast_kernel, try_cast_kernel
 from fsql.runtime.kernels.expressions.functions import maker_of
 from fsql.runtime.kernels.expressions.functions_decimal import OF_DECIMALS
 from fsql.runtime.kernels.expressions.functions_logic import case_kernel
+from fsql.runtime.kernels.expressions.functions_string import TEXT_BYTES_MAX
 from fsql.runtime.kernels.expressions.lambdas import lambda_kernel
 from fsql.runtime.kernels.expressions.membership import find_memberships, in_set_kernel
 from fsql.runtime.kernels.expressions.rows import field_kernel
@@ -39,7 +43,6 @@ from fsql.runtime.kernels.expressions.vectors import Vector, constant, from_arra
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    import pyarrow as pa
     from numpy.typing import NDArray
 
     from fsql.runtime.kernels.expressions.vectors import Kernel
@@ -104,7 +107,11 @@ class Program:
     def run(
         self, columns: Mapping[int, pa.Array | Vector] | Sequence[pa.Array | Vector]
     ) -> list[Vector]:
-        """Return a vector for each expression: of the columns' length, or 1 if all rows have one value."""
+        """Return a vector for each expression: of the columns' length, or 1 if all rows have one value.
+
+        Raises:
+            FsqlError: E506, if an expression has more text than one array can hold.
+        """
         registers = self._initial.copy()
         for target, reference in self._columns:
             column = columns[reference.index]
@@ -112,10 +119,18 @@ class Program:
                 column = from_array(column, reference.type)
             registers[target] = column
         for kernel, arguments, target, dead in self._instructions:
-            registers[target] = kernel([registers[i] for i in arguments])  # type: ignore[misc]
+            try:
+                registers[target] = kernel([registers[i] for i in arguments])  # type: ignore[misc]
+            except pa.ArrowCapacityError:
+                raise _too_large() from None
             for register in dead:
                 registers[register] = None
         return [registers[result] for result in self._results]  # type: ignore[misc]
+
+
+def _too_large() -> FsqlError:
+    message = f"an expression has more than {TEXT_BYTES_MAX:,} bytes of text in one batch of rows"
+    return FsqlError([Diagnostic("E506", message, helps=(CODES["E506"].fix,))])
 
 
 def _nodes_in_order(

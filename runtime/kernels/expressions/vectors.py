@@ -132,7 +132,14 @@ def indices(array: pa.DictionaryArray, valid: Bools | None) -> NDArray[np.int32]
 
 
 def from_array(array: pa.Array, sql_type: SqlType) -> Vector:
-    """Return a column as a vector."""
+    """Return a column as a vector.
+
+    Raises:
+        pyarrow.ArrowCapacityError: if the column is more than one array. Arrow makes several of a list of
+            texts that have more bytes than the offsets of one array can address.
+    """
+    if isinstance(array, pa.ChunkedArray):
+        raise pa.ArrowCapacityError("more text than one array can hold")
     if sql_type.kind is Kind.DECIMAL:
         return Vector(integers_of(array), validity(array))
     dtype = DTYPES.get(sql_type.kind)
