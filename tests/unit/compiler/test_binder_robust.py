@@ -8,6 +8,7 @@ not look at whether the error is the right one, which is for the case files.
 from __future__ import annotations
 
 import re
+import sys
 from collections import defaultdict
 from pathlib import Path
 from random import Random
@@ -114,6 +115,29 @@ TABLE = (
 )
 def test_long_and_deep_scripts_bind(query: str) -> None:
     verify_logical(compile_script(SourceText("deep.sql", TABLE + query), DECLARED).logical)
+
+
+def test_the_effort_for_a_long_list_is_linear() -> None:
+    """Counted in calls of functions, not in time."""
+    calls = 0
+
+    def count(_frame: object, event: str, _argument: object) -> None:
+        nonlocal calls
+        calls += event in {"call", "c_call"}
+
+    made = []
+    for length in (500, 1_000, 2_000):
+        text = f"{TABLE}SELECT a FROM t WHERE a IN ({', '.join(map(str, range(length)))})"
+        source = SourceText("long.sql", text)
+        before, calls = sys.getprofile(), 0
+        sys.setprofile(count)
+        try:
+            compile_script(source, DECLARED)
+        finally:
+            sys.setprofile(before)
+        made.append(calls)
+    first, second, third = made
+    assert third - second < 2.2 * (second - first)
 
 
 @pytest.mark.parametrize(
