@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 @click.group(short_help="Measure fsql on this machine.")
 def bench() -> None:
-    """Measure fsql on this machine, with generated input; docs/performance.md describes the measurements."""
+    """Measure fsql on this machine, with generated input; docs/benchmarks.md describes the measurements."""
 
 
 def _on_text(name: str, rows_are: str) -> Command:
