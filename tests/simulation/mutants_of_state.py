@@ -128,7 +128,7 @@ def a_snapshot_does_not_wait_for_all_workers(patch: Patch) -> None:
 def a_snapshot_does_not_wait_for_consumers(patch: Patch) -> None:
     right = EpochSnapshots.take_manifest
     patch.setattr(EpochSnapshots, "take_manifest", lambda self, _: right(self, END))
-    patch.setattr(Deliveries, "_waited_for", lambda _: [])
+    patch.setattr(Deliveries, "_snapshot_deliveries", lambda _: [])
 
 
 def a_front_resumes_behind_the_position(patch: Patch) -> None:
