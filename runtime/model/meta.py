@@ -2,8 +2,8 @@
 
     Meta = (global_time, child_ids, trace, tombstone), compared in that order
 
-* `global_time` is the root position of the input row, or punctuation, from which the item derives. *
-`child_ids` is its lineage below that root: each Map appends the ordinal of the output, each Broadcast
+* `global_time` is the root position of the input row, or punctuation, from which the item derives.
+* `child_ids` is its lineage below that root: each Map appends the ordinal of the output, each Broadcast
   that of the reader.  A prefix sorts first, so an image follows its preimage and precedes all items derived
   from the next one (FlameStream (2018), 2.4); a state, whose lineage continues its item's, sorts right after
   that item.

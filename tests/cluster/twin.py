@@ -63,7 +63,7 @@ def expected(directory: Path, count: int) -> dict[str, bytes]:
 def prefixes(
     directory: Path, text: Callable[[int], str], written: Mapping[str, bytes]
 ) -> dict[str, bytes]:
-    """Return as much of each output as was written, of what one process writes: the oracle of an endless job.
+    """Return of what one process writes, the oracle, as many bytes of each output as an endless job has written.
 
     Args:
         text: returns the job with a number of lines.
