@@ -63,7 +63,7 @@ def expected(directory: Path, count: int) -> dict[str, bytes]:
 def prefixes(
     directory: Path, text: Callable[[int], str], written: Mapping[str, bytes]
 ) -> dict[str, bytes]:
-    """Return of what one process writes, the oracle, as many bytes of each output as an endless job has written.
+    """Return the oracle of an endless job: what one process writes, cut to the length of each output.
 
     Args:
         text: returns the job with a number of lines.
