@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING
 import pytest
 
 from fsql.tests.cluster.test_tick_commands import take
-from fsql.tests.cluster.twin import Twin, difference, has_open_store, prefixes, wait_until
+from fsql.tests.cluster.twin import (
+    Twin,
+    difference,
+    for_an_hour,
+    has_open_store,
+    prefixes,
+    wait_until,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -39,7 +46,7 @@ INSERT INTO copies SELECT line FROM lines;
 @pytest.fixture
 def twin(tmp_path: Path) -> Iterator[Twin]:
     twin = Twin(tmp_path / "run", 0, 0)
-    (twin.directory / "job.sql").write_text(script("'rate' = '50'"))
+    (twin.directory / "job.sql").write_text(script(for_an_hour(50)))
     yield twin
     twin.shut_down()
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from fsql.tests.cluster.twin import wait_until
+from fsql.tests.cluster.twin import for_an_hour, wait_until
 from fsql.tests.command_server import Command
 from fsql.tests.kept_port import KeptPort
 
@@ -32,7 +32,7 @@ def script(directory: Path, port: int) -> Path:
     path = directory / "job.sql"
     path.write_text(
         "CREATE TABLE lines (id BIGINT, line STRING) WITH ('connector' = 'words', 'seed' = '3',"
-        " 'rate' = '500');\n"
+        f" {for_an_hour(500)});\n"
         "CREATE TABLE far (id BIGINT)"
         f" WITH ('connector' = 'tcp', 'address' = '127.0.0.1:{port}');\n"
         "INSERT INTO far SELECT id FROM lines;\n"

@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from fsql.tests.cluster.twin import HANGS_AFTER_SECONDS, difference, prefixes, wait_until
+from fsql.tests.cluster.twin import (
+    HANGS_AFTER_SECONDS,
+    difference,
+    for_an_hour,
+    prefixes,
+    wait_until,
+)
 from fsql.tests.command_server import run_command
 
 if TYPE_CHECKING:
@@ -48,7 +54,7 @@ def test_snapshots_go_on_when_one_of_two_tables_has_ended(
     counts = twin.directory / "counts.jsonl"
     all_counts = counts.read_bytes()
     counts.unlink()
-    job.write_text(script("'rate' = '400'"))
+    job.write_text(script(for_an_hour(400)))
     twin.start(2, "--overwrite")
     wait_until(lambda: has(counts, all_counts), "the end of the first table")
     before = newest(twin)

@@ -31,18 +31,27 @@ HANGS_AFTER_SECONDS: Final = 300.0
 OUTPUTS: Final = ("counts.jsonl", "lines.txt")
 
 
+def for_an_hour(rate: int) -> str:
+    """Return the options of a generated table that has `rate` rows a second for an hour.
+
+    No test lasts that long; a job that is left behind when tests are interrupted ends.
+    """
+    return f"'rate' = '{rate}', 'count' = '{rate * 3600}'"
+
+
 def script(rate: int | None, count: int | None) -> str:
     """Return a job that counts words and copies lines, of `count` lines at `rate` lines a second.
 
-    With None for the count it has no end, and with None for the rate it reads as fast as it can.
+    With None for the count it lasts an hour, and with None for the rate it reads as fast as it can.
     """
-    limits = {"count": count, "rate": rate}
-    options = "".join(
-        f", '{key}' = '{limit}'" for key, limit in limits.items() if limit is not None
-    )
+    if count is None:
+        assert rate is not None
+        options = for_an_hour(rate)
+    else:
+        options = f"'count' = '{count}'" + ("" if rate is None else f", 'rate' = '{rate}'")
     return f"""
 CREATE TABLE lines (id BIGINT, line STRING) WITH (
-    'connector' = 'words', 'seed' = '17', 'vocabulary' = '200', 'words_per_line' = '4'{options});
+    'connector' = 'words', 'seed' = '17', 'vocabulary' = '200', 'words_per_line' = '4', {options});
 CREATE TABLE counts (word STRING, n BIGINT, last BIGINT) WITH ('connector' = 'file', 'path' = 'counts.jsonl');
 CREATE TABLE copies (line STRING) WITH ('connector' = 'file', 'path' = 'lines.txt', 'format' = 'text');
 INSERT INTO counts

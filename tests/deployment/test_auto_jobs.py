@@ -10,6 +10,7 @@ import pytest
 from fsql.job.state_directory import read_description
 from fsql.tests.cli.commands import fsql
 from fsql.tests.cluster.test_auto_ticks import damage
+from fsql.tests.cluster.twin import for_an_hour
 from fsql.tests.command_server import run_command
 from fsql.tests.deployment.cluster import kill
 
@@ -38,7 +39,7 @@ def costly(directory: Path) -> Path:
     distinct = "".join(f" AND COUNT(DISTINCT id % {each}) > 0" for each in (7, 11, 13, 17, 19, 23))
     directory.mkdir()
     path = directory / "words.sql"
-    path.write_text(script("'rate' = '30000'", distinct))
+    path.write_text(script(for_an_hour(30_000), distinct))
     return path
 
 

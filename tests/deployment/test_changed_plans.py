@@ -1,8 +1,8 @@
 """Graph ticks: the plan of a running job is changed, and its output goes on exactly-once.
 
 A line of `words` has its number as its time, so the position T of a change is a number of lines: what is
-below comes from the old plan, the rest from the new one.  The input has no end: the job is drained at the
-end of a test, and the oracle reads as many lines.
+below comes from the old plan, the rest from the new one.  The input outlasts the test: the job is drained
+at its end, and the oracle reads as many lines.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from fsql.tests.cluster.twin import command_of
+from fsql.tests.cluster.twin import command_of, for_an_hour
 from fsql.tests.command_server import run_command
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ class Change:
 
     def script(self, script: str) -> Path:
         path = self.directory / "job.sql"
-        path.write_text(table("'rate' = '300'") + script)
+        path.write_text(table(for_an_hour(300)) + script)
         return path
 
     def was_prepared(self) -> bool:
