@@ -1,7 +1,7 @@
 """The tripwire: use of real time, entropy, sockets or threads in a simulation fails immediately.
 
 They would make two runs of one seed differ.  The lint rules keep them out of nodes and hosts; this module
-detects calls by libraries.
+detects calls by libraries.  A simulation is one thread: other threads of the process are no part of it.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import threading
 import time
 import uuid
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Final, NoReturn
+from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -45,10 +45,11 @@ class EscapedSimulationError(BaseException):
 
 @contextmanager
 def forbid_escapes() -> Iterator[None]:
-    """Make every call of one of `ESCAPES` fail until the end of the block."""
+    """Make every call of one of `ESCAPES` by this thread fail until the end of the block."""
     kept = [(module, name, getattr(module, name)) for module, name in ESCAPES]
-    for module, name in ESCAPES:
-        setattr(module, name, _raise_escape(f"{getattr(module, '__name__', module)}.{name}"))
+    for module, name, function in kept:
+        label = f"{getattr(module, '__name__', module)}.{name}"
+        setattr(module, name, _forbid(function, label, threading.get_ident()))
     try:
         yield
     finally:
@@ -56,8 +57,12 @@ def forbid_escapes() -> Iterator[None]:
             setattr(module, name, function)
 
 
-def _raise_escape(name: str) -> Callable[..., NoReturn]:
-    def escape(*_: object, **__: object) -> NoReturn:
+def _forbid(function: Callable[..., Any], name: str, thread: int) -> Callable[..., Any]:
+    """Return a function that fails in one thread, and calls `function` in others."""
+
+    def call_elsewhere(*arguments: Any, **named: Any) -> Any:  # noqa: ANN401 - those of any function
+        if threading.get_ident() != thread:
+            return function(*arguments, **named)
         raise EscapedSimulationError(f"{name} was called in a simulation")
 
-    return escape
+    return call_elsewhere

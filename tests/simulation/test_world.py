@@ -5,6 +5,7 @@ Two little machines play ping-pong here, so that the world is judged without the
 
 from __future__ import annotations
 
+import threading
 import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -251,6 +252,23 @@ def test_the_tripwire() -> None:
         with pytest.raises(EscapedSimulationError, match=name), forbid_escapes():
             getattr(place, name)()
     assert time.monotonic() > 0
+
+
+def test_other_threads_of_the_process_pass_the_tripwire() -> None:
+    """A library may have a thread that sleeps: that of py4j does, once a second."""
+    begin, slept = threading.Event(), list[float]()
+
+    def sleep() -> None:
+        begin.wait()
+        time.sleep(0)
+        slept.append(time.monotonic())
+
+    other = threading.Thread(target=sleep)
+    other.start()
+    with forbid_escapes():
+        begin.set()
+        other.join()
+    assert len(slept) == 1
 
 
 def test_shrinking_leaves_what_a_failure_needs() -> None:
