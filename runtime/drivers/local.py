@@ -2,7 +2,7 @@
 
 The front with the least promise reads next, in chunks of a size that its reader chooses, and all messages
 that a chunk causes are delivered before the next chunk is read.  So a row is released as soon as the order
-allows, and memory is bounded by the read-ahead and the state of the query.
+allows, and is written at once.  Memory is bounded by the read-ahead and the state of the query.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from fsql.compiler.tick_plan import TickPlan
     from fsql.runtime.batch import Root
     from fsql.runtime.cluster.delivery import Contents
+    from fsql.runtime.drivers.cluster import BarrierOutput
     from fsql.runtime.ports import Split, SplitReader
 
 CHUNK_ROWS = 65_536
@@ -166,13 +167,23 @@ class LocalRun:
         return (read or bool(waits)) and self.stopped is None
 
     def _write(self, cluster: Cluster) -> None:
-        """Write the rows that the barrier releases now."""
-        for contents in cluster.deliver_all():
-            if isinstance(contents, Stopped):
-                self.stopped = contents
-            else:
-                count_released(self.metrics, contents, self.plan)
-                self.edges.outputs.take(contents)
+        """Deliver all messages; write each release at once, so that the rows of few releases are held."""
+        while not cluster.idle:
+            outputs = cluster.deliver()
+            for contents in outputs:
+                self._take(contents)
+            if outputs:
+                self._advance_outputs(cluster)
+        self._advance_outputs(cluster)
+
+    def _take(self, contents: BarrierOutput) -> None:
+        if isinstance(contents, Stopped):
+            self.stopped = contents
+        else:
+            count_released(self.metrics, contents, self.plan)
+            self.edges.outputs.take(contents)
+
+    def _advance_outputs(self, cluster: Cluster) -> None:
         bound = cluster.barrier.min_time if self.stopped is None else self.stopped.root
         self.instrument("write", self.edges.outputs.advance)(bound)
 
