@@ -127,7 +127,7 @@ DATA_ROWS: Final[tuple[Row, ...]] = (
         "E517",
         "record too long",
         "The record is longer than the table's option `max_record_bytes` (1 MiB by default).",
-        "Increase the option, or change the producer to write smaller records.",
+        "Increase `max_record_bytes` (at most 16 MiB), or change the producer to write smaller records.",
         "a line of 2 MiB",
     ),
     (
