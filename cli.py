@@ -12,7 +12,16 @@ from fsql.benchmarks.commands import bench
 from fsql.compiler.statistics import TICK_SECONDS
 from fsql.console import exit_codes
 from fsql.console.check_command import check
-from fsql.console.cluster_commands import agent, doctor, down, job, machine_agent, ps, up
+from fsql.console.cluster_commands import (
+    agent,
+    cluster_directory,
+    doctor,
+    down,
+    job,
+    machine_agent,
+    ps,
+    up,
+)
 from fsql.console.commands import Commands, pass_reporter
 from fsql.console.compile_command import compile_
 from fsql.console.completion_command import completion
@@ -47,6 +56,7 @@ from fsql.console.shell_command import shell
 from fsql.console.sim_commands import sim
 from fsql.console.snapshot_commands import snapshot
 from fsql.console.standard_output import FORMATS as STANDARD_OUTPUT_FORMATS
+from fsql.console.state_of_job import any_state, job_instead
 from fsql.console.stats_command import stats
 from fsql.console.test_command import test
 from fsql.console.tick_commands import tick
@@ -227,6 +237,9 @@ class _ExplainFlags(TypedDict):
     workers: int
     policy: str | None
     profile: Path | None
+    name: str | None
+    state: Path | None
+    directory: Path | None
 
 
 @main.command(short_help="Show a script at one stage of compilation.")
@@ -258,6 +271,9 @@ class _ExplainFlags(TypedDict):
 @_workers
 @_policy
 @profile
+@job_instead
+@any_state
+@cluster_directory
 @pass_reporter
 def explain(
     reporter: Reporter,
@@ -270,13 +286,20 @@ def explain(
 
     A tick plan depends on --workers, --policy, --profile and the number of splits.  Mermaid is for graphs,
     SVG for graphs and logical plans, HTML for logical plans.
+
+    With --job or --state, there is no SCRIPT, and the stage is tick: the plan that the job has now, or had at
+    its end, with what its last tick has changed, and what the next one would by its statistics, and why.
     """
+    from fsql.console.explain_job import explain_job
     from fsql.console.unused_parameters import warn_unused_parameters
     from fsql.job.compilation import compile_job
     from fsql.job.explain_stage import FormatError, check_output, explain_stage, format_of
 
-    the_script = one_script(script, text, dict(flags["parameters"]))
     form = flags["form"] or ("json" if reporter.json else format_of(output.name))
+    if flags["name"] is not None or flags["state"] is not None:
+        click.echo(explain_job(script, text, form, flags), file=output, nl=False)
+        return
+    the_script = one_script(script, text, dict(flags["parameters"]))
     options = _run_options(flags["workers"], flags["policy"], profile=flags["profile"])
     try:
         result = compile_job(the_script)

@@ -22,6 +22,7 @@
 | `snapshot_commands`, `snapshots`, `snapshot_copies`  | `fsql snapshot`                                    |
 | `tick_commands`, `ticks`                             | `fsql tick`                                        |
 | `tick_records`, `tick_picture`                       | ticks as text, as JSON and as a picture            |
+| `explain_job`                                        | `fsql explain` of a job                            |
 | `stats_command`, `stats`                             | `fsql stats`                                       |
 | `profile`                                            | `fsql stats profile`                               |
 | `test_command`, `test_run`, `test_report`            | `fsql test`                                        |

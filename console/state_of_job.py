@@ -22,6 +22,10 @@ any_state = click.option(
     help="State directory of a run, instead of a deployed job.",
 )
 
+job_instead = click.option(
+    "--job", "name", metavar="JOB", help="A deployed job, instead of SCRIPT."
+)
+
 
 def wait_seconds(text: str) -> Callable[[Command], Command]:
     """Return the option --seconds, with `text` as its help."""

@@ -10,14 +10,12 @@ import queue
 import threading
 import time
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from fsql.compiler.assignment import Assignment
-from fsql.compiler.owner_map import OwnerMap
-from fsql.compiler.plan_choices import fault_of_choices, with_choices
+from fsql.job.plan_in_force import AUTO, situation_of
 from fsql.job.ticks import has_coordination, propose, read_ticks
-from fsql.optimizer.choose_tick import Situation, choose_tick
+from fsql.optimizer.choose_tick import choose_tick
 from fsql.optimizer.collectors.written_results import newest_statistics
 
 if TYPE_CHECKING:
@@ -25,12 +23,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from fsql.job.description import PreparedJob
-    from fsql.optimizer.choose_tick import TickChoice
+    from fsql.optimizer.choose_tick import Situation, TickChoice
     from fsql.optimizer.collectors.files import Kept
     from fsql.runtime.coordination.ticks import TickRecord
-
-AUTO: Final = "auto: "
-"""The prefix of the reasons of automatic ticks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,27 +121,5 @@ class _Chooser:
 
     def _situation(self, records: list[TickRecord]) -> Situation:
         """Return the owners and choices in force after the recorded ticks, the newest of which is first."""
-        job, now = self._job, time.time()
-        plan = job.plan
-        taken = [each for each in records if not each.refused and self._is_of_run(each)]
-        if taken:
-            proposal = taken[0].proposal
-            if not fault_of_choices(plan, proposal.choices):
-                plan = with_choices(plan, proposal.choices)
-            owners = plan.assignment.bins
-            if proposal.owners:
-                owners = OwnerMap.of_ranges(proposal.owners, proposal.workers_of_tick)
-            plan = replace(plan, assignment=Assignment(owners, plan.assignment.readers))
-        ended = [each.proposal.proposed_at + each.seconds for each in taken]
-        by_itself = [each for each in records if each.proposal.reason.startswith(AUTO)]
-        return Situation(
-            plan,
-            since=int(ended[0] / self.every) + 1 if ended else 0,
-            ages=tuple(int((now - each.proposal.proposed_at) / self.every) for each in by_itself),
-            hosted=self._hosted,
-            chooses_policies=job.description.policy is None,
-        )
-
-    def _is_of_run(self, record: TickRecord) -> bool:
-        proposal, description = record.proposal, self._job.description
-        return proposal.graph == description.plan and proposal.workers == description.workers
+        plan, job = self._job.plan, self._job.description
+        return situation_of(plan, job, records, hosted=self._hosted, now=time.time())

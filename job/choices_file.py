@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from fsql.compiler.tick_plan import TickPlan
+    from fsql.job.compilation import Compiled
     from fsql.job.description import JobDescription
 
 BYTES_MAX: Final = 1 << 20
@@ -72,6 +73,18 @@ def plan_of(job: JobDescription, choices: PlanChoices) -> TickPlan:
     Raises:
         FsqlError: if the script does not compile; E623, if it compiles to another plan.
     """
+    _, plan = compile_and_plan(job)
+    return plan if fault_of_choices(plan, choices) else with_choices(plan, choices)
+
+
+def compile_and_plan(job: JobDescription) -> tuple[Compiled, TickPlan]:
+    """Return the script of a job compiled, and the plan with which the job was started.
+
+    Its sources are not opened.
+
+    Raises:
+        FsqlError: if the script does not compile; E623, if it compiles to another plan.
+    """
     compiled = compile_job(job.script())
     if plan_digest(compiled) != job.plan:
         message = "this version of fsql compiles the script to another plan"
@@ -79,8 +92,7 @@ def plan_of(job: JobDescription, choices: PlanChoices) -> TickPlan:
     fronts = {ordinal: len(names) for ordinal, names in job.splits.items()}
     policy = job.options().policy
     plan = choose(compiled.graph, workers=job.workers, fronts=fronts, policy=policy)
-    plan = with_first_plan(plan, job.plan, job.first)
-    return plan if fault_of_choices(plan, choices) else with_choices(plan, choices)
+    return compiled, with_first_plan(plan, job.plan, job.first)
 
 
 def choices_file_of(job: JobDescription, plan: TickPlan) -> ChoicesFile:

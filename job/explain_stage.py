@@ -30,35 +30,35 @@ PRINTERS: Final[Mapping[tuple[str, str], Printer]] = {
     ("syntax", "text"): lambda result, _: syntax_text(result.syntax),
     ("syntax", "json"): lambda result, _: syntax_json(result.syntax),
     ("logical", "text"): lambda result, _: explain.logical_text(
-        result.job, scan_lines=_scan_lines(result)
+        result.job, scan_lines=scan_lines_of(result)
     ),
     ("logical", "json"): lambda result, _: explain.logical_json(
-        result.job, scan_lines=_scan_lines(result)
+        result.job, scan_lines=scan_lines_of(result)
     ),
     ("logical", "svg"): lambda result, _: explain.logical_svg(
-        result.job, scan_lines=_scan_lines(result)
+        result.job, scan_lines=scan_lines_of(result)
     ),
     ("logical", "html"): lambda result, _: explain.logical_html(
-        result.job, scan_lines=_scan_lines(result)
+        result.job, scan_lines=scan_lines_of(result)
     ),
     ("graph", "text"): lambda result, _: explain.graph_text(
-        result.graph, scan_lines=_scan_lines(result)
+        result.graph, scan_lines=scan_lines_of(result)
     ),
     ("graph", "json"): lambda result, _: explain.graph_json(
-        result.graph, scan_lines=_scan_lines(result)
+        result.graph, scan_lines=scan_lines_of(result)
     ),
     ("graph", "mermaid"): lambda result, _: explain.graph_mermaid(
-        result.graph, scan_lines=_scan_lines(result)
+        result.graph, scan_lines=scan_lines_of(result)
     ),
     ("graph", "svg"): lambda result, _: explain.graph_svg(
-        result.graph, scan_lines=_scan_lines(result)
+        result.graph, scan_lines=scan_lines_of(result)
     ),
     ("tick", "text"): lambda result, options: explain.tick_text(
         _tick_plan(result, options),
-        scan_lines=_scan_lines(result),
+        scan_lines=scan_lines_of(result),
     ),
     ("tick", "json"): lambda result, options: explain.tick_json(
-        _tick_plan(result, options), scan_lines=_scan_lines(result)
+        _tick_plan(result, options), scan_lines=scan_lines_of(result)
     ),
 }
 """The formats of each stage."""
@@ -102,7 +102,8 @@ def explain_stage(
     return f"{explain.trace_text(result.firings)}\n{text}" if trace else text
 
 
-def _scan_lines(result: Compiled) -> ScanLines:
+def scan_lines_of(result: Compiled) -> ScanLines:
+    """Return the function that has the lines of a script on which a table is read."""
     return lambda scan: result.source_spans.lines_of(scan, result.syntax.source)
 
 

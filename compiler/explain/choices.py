@@ -1,21 +1,27 @@
-"""The choices of a tick plan as text: policies of folds, and filters by their conjuncts."""
+"""The choices of a tick plan as text, and how two plans of one graph differ."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
+from fsql.compiler.diagnostics.numbers import count_text
 from fsql.compiler.explain.expressions import expression_text, labels
+from fsql.compiler.owner_map import BINS, bin_ranges
 from fsql.compiler.plan_choices import choices_of, filter_runs
 from fsql.compiler.tick_plan import schema_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from fsql.compiler.owner_map import OwnerMap
     from fsql.compiler.plan_choices import FilterOrder
     from fsql.compiler.tick_plan import TickPlan
 
 FilterTexts = tuple[tuple[str, ...], ...]
 """The conjuncts of each filter of a run, in the order in which they are evaluated."""
+
+_RANGES_SHOWN: Final = 8
+"""The number of ranges of bins that a line shows."""
 
 
 def conjunct_texts(plan: TickPlan, stage: int, run: int) -> tuple[str, ...]:
@@ -30,6 +36,31 @@ def filter_texts(plan: TickPlan, order: FilterOrder) -> FilterTexts:
     """Return the conjuncts of each filter of a run, in the order of a choice."""
     texts = conjunct_texts(plan, order.stage, order.run)
     return tuple(tuple(texts[number] for number in group) for group in order.groups)
+
+
+def changed_plan(before: TickPlan, after: TickPlan) -> Iterator[str]:
+    """Yield the differences between two plans of one graph, a line each: workers, owners and choices."""
+    yield from changed_owners(before.assignment.bins, after.assignment.bins)
+    yield from changed_choices(before, after)
+
+
+def changed_owners(before: OwnerMap, after: OwnerMap) -> Iterator[str]:
+    """Yield the number of workers, if it changes, and the bins that move from a worker to another."""
+    if before.workers != after.workers:
+        yield f"workers: {after.workers}, was {before.workers}"
+    moved: dict[tuple[int, int], list[int]] = {}
+    for number, (was, now) in enumerate(zip(before.owners, after.owners, strict=True)):
+        if was != now:
+            moved.setdefault((was, now), []).append(number)
+    for (was, now), bins in sorted(moved.items()):
+        ranges = bin_ranges(bins)
+        shown = ", ".join(f"[{first}, {end})" for first, end in ranges[:_RANGES_SHOWN])
+        more = len(ranges) - _RANGES_SHOWN
+        rest = (
+            f" and {count_text(more)} more {'range' if more == 1 else 'ranges'}" if more > 0 else ""
+        )
+        count = f"{count_text(len(bins))} {'bin' if len(bins) == 1 else 'bins'}"
+        yield f"owners: worker {now}, was {was}, of {count}, {len(bins) / BINS:.1%}: {shown}{rest}"
 
 
 def changed_choices(before: TickPlan, after: TickPlan) -> Iterator[str]:

@@ -13,7 +13,8 @@ The name of a step is unique in its stage; `head` is the beginning of the stage.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final
 
 from fsql.compiler import tick_plan as t
 from fsql.compiler.explain.choices import pre_aggregation_text
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
 
     from fsql.compiler.explain.document import JsonObject
     from fsql.compiler.explain.scans import ScanLines
+
+_NO_FIELDS: Final[JsonObject] = MappingProxyType({})
 
 
 def tick_text(
@@ -57,8 +60,10 @@ def tick_text(
     return "\n".join(lines) + "\n"
 
 
-def tick_json(plan: t.TickPlan, *, scan_lines: ScanLines = no_scan_lines) -> str:
-    """Return the tick plan as JSON."""
+def tick_json(
+    plan: t.TickPlan, *, scan_lines: ScanLines = no_scan_lines, more: JsonObject = _NO_FIELDS
+) -> str:
+    """Return the tick plan as JSON; `more` has further fields."""
     return json_text(
         {
             "stages": [_stage_json(stage, scan_lines) for stage in plan.stages],
@@ -69,6 +74,7 @@ def tick_json(plan: t.TickPlan, *, scan_lines: ScanLines = no_scan_lines) -> str
                 for worker, first, end in plan.assignment.bins.ranges
             ],
             "reasons": list(plan.reasons),
+            **more,
         }
     )
 

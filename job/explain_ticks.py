@@ -1,0 +1,133 @@
+"""`fsql explain --stage tick` of a job: its plan, what the last tick changed, and what the next one would.
+
+The plan is the one in force.  The choice for the next tick is the one that `--auto` would make now, from the
+statistics of the job, whether it runs, has finished, or was started without `--auto`.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from fsql.compiler import explain
+from fsql.compiler.assignment import Assignment
+from fsql.compiler.explain.choices import changed_plan
+from fsql.compiler.plan_choices import with_choices
+from fsql.connectors.live.live_splits import is_live
+from fsql.job.choices_file import compile_and_plan
+from fsql.job.explain_stage import scan_lines_of
+from fsql.job.plan_in_force import plan_after, situation_of, taken_ticks
+from fsql.job.ticks import has_coordination, job_of_state, read_ticks
+from fsql.optimizer.choose_tick import choose_tick
+from fsql.optimizer.collectors.written_results import newest_statistics
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from fsql.compiler.explain.document import JsonObject
+    from fsql.compiler.tick_plan import TickPlan
+    from fsql.job.compilation import Compiled
+    from fsql.optimizer.choose_tick import TickChoice
+
+_BY_DEFAULT = "coordinator: in the process of worker 0, unless the run has --apart"
+
+
+@dataclass(frozen=True, slots=True)
+class LastTick:
+    """The tick since which a plan is in force; `difference` is that to the plan before, a line each."""
+
+    number: int
+    reason: str
+    difference: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class NextTick:
+    """The choice from the newest statistics: a reason each, and how it would change the plan in force.
+
+    `problems` are those of reading statistics.
+    """
+
+    reasons: tuple[str, ...]
+    difference: tuple[str, ...]
+    problems: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TicksOfJob:
+    """The plan in force, how it came about, and what would be next."""
+
+    compiled: Compiled
+    plan: TickPlan
+    last: LastTick | None
+    next: NextTick
+
+    def text(self) -> str:
+        """Return it as text."""
+        lines = []
+        if self.last is None:
+            lines.append("difference to the plan before: none, no tick was taken")
+        else:
+            lines.append(f"difference to the plan before tick {self.last.number}:")
+            lines += _indented(self.last.difference)
+            lines.append(f"  reason: {self.last.reason or 'none was given'}")
+        lines += ["the next tick, by the newest statistics:", *_indented(self.next.reasons, "")]
+        lines += [f"  warning: statistics: {each}" for each in self.next.problems]
+        lines += ["difference that it would make:", *_indented(self.next.difference)]
+        plan = explain.tick_text(self.plan, scan_lines=scan_lines_of(self.compiled))
+        return plan + "\n".join(lines) + "\n"
+
+    def json(self) -> str:
+        """Return it as JSON: the plan, with two more fields."""
+        last, after = self.last, self.next
+        more: JsonObject = {
+            "last_tick": None
+            if last is None
+            else {"tick": last.number, "reason": last.reason, "difference": last.difference},
+            "next_tick": {
+                "reasons": after.reasons,
+                "difference": after.difference,
+                "problems": after.problems,
+            },
+        }
+        return explain.tick_json(self.plan, scan_lines=scan_lines_of(self.compiled), more=more)
+
+
+def ticks_of_job(state: Path, *, deployed: bool) -> TicksOfJob:
+    """Return the plan of the job in a state directory, with its last and its next tick.
+
+    Each node of a deployed job has its own process.  A run with live input has worker 0 in that of the
+    coordinator, unless it was started with another option.
+
+    Raises:
+        FsqlError: E614, if there is no job; E615, E621, E623 or E643, if it cannot be read; or if its script
+            does not compile.
+    """
+    job = job_of_state(state)
+    compiled, at_start = compile_and_plan(job)
+    records = read_ticks(state)[1] if has_coordination(state) else []
+    taken = taken_ticks(job, records)
+    hosted = not deployed and any(is_live(table) for table in compiled.job.tables)
+    situation = situation_of(at_start, job, records, hosted=hosted, now=time.time())
+    plan, last = situation.plan, None
+    if taken:
+        before = plan_after(at_start, taken[1]) if len(taken) > 1 else at_start
+        proposal = taken[0].proposal
+        last = LastTick(proposal.tick, proposal.reason, tuple(changed_plan(before, plan)))
+    statistics = newest_statistics(state)
+    choice = choose_tick(situation, statistics)
+    reasons = (*choice.reasons, _BY_DEFAULT) if hosted else choice.reasons
+    difference = tuple(changed_plan(plan, _plan_with(plan, choice)))
+    return TicksOfJob(compiled, plan, last, NextTick(reasons, difference, statistics.problems))
+
+
+def _plan_with(plan: TickPlan, choice: TickChoice) -> TickPlan:
+    chosen = with_choices(plan, choice.choices)
+    if choice.owners is None:
+        return chosen
+    return replace(chosen, assignment=Assignment(choice.owners, plan.assignment.readers))
+
+
+def _indented(lines: tuple[str, ...], without: str = "none") -> list[str]:
+    return [f"  {each}" for each in lines or ((without,) if without else ())]

@@ -1,0 +1,157 @@
+"""`fsql explain --stage tick` of a job: its plan, what the last tick has changed, and what the next would."""
+
+from __future__ import annotations
+
+import json
+from contextlib import closing
+from typing import TYPE_CHECKING
+
+import msgspec
+import pytest
+
+from fsql.compiler.explain.choices import conjunct_texts
+from fsql.compiler.owner_map import OwnerMap
+from fsql.compiler.plan_choices import PlanChoices, choices_of, condition_names
+from fsql.compiler.tick_plan import Policy
+from fsql.job.description import JOB as FILE_OF_JOB
+from fsql.runtime.cluster.tick_events import RecordStatistics
+from fsql.runtime.coordination.embedded import FILE, EmbeddedCoordination
+from fsql.runtime.coordination.ticks import TickProposal, TickRecord, propose_tick, put_record
+from fsql.runtime.drivers.statistics_files import StatisticsFiles
+from fsql.runtime.state.local_directory import LocalDirectory
+from fsql.tests.cli.commands import fsql
+from fsql.tests.cli.test_choices_file import JOB, OPERATOR, PLAN
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+PROPOSED = 1_700_000_000.0
+CONDITIONS = condition_names(PLAN.stages[0], 0)
+RUN = CONDITIONS[0].partition("#")[0]
+
+
+@pytest.fixture
+def state(tmp_path: Path) -> Path:
+    (tmp_path / FILE_OF_JOB).write_bytes(msgspec.json.encode(JOB))
+    return tmp_path
+
+
+def take_ticks(state: Path, *proposals: TickProposal) -> None:
+    """Record ticks as taken."""
+    with closing(EmbeddedCoordination(state / FILE, create=True)) as coordination:
+        session = coordination.open_session(10.0)
+        for each in proposals:
+            number = propose_tick(coordination, session, each)
+            taken = TickRecord(msgspec.structs.replace(each, tick=number), (1, 0), 0.5, 1)
+            put_record(coordination, session, taken)
+        coordination.close_session(session)
+
+
+def record_conditions(state: Path) -> None:
+    """Write statistics, after the ticks: b > 2 is slow, and drops nothing."""
+    costs = [("b > 2", 900_000, 1.0), ("a > 3", 3_000, 0.5), ("a < 9", 3_000, 0.5)]
+    names = dict(zip(conjunct_texts(PLAN, 0, 0), CONDITIONS, strict=True))
+    tables = {
+        "operators": [
+            ("read", 0, 32_000, 32_000, 1, 1),
+            *((names[text], 1, 1000, round(1000 * true), ns, ns) for text, ns, true in costs),
+        ]
+    }
+    files = StatisticsFiles(LocalDirectory(state), JOB.tick_seconds, lambda: PROPOSED + 100.0)
+    files.write(RecordStatistics("job", 1, 0, 0.1, tables, ()))
+
+
+def sections(state: Path) -> str:
+    """Return what is shown below the plan."""
+    said = fsql("explain", "--state", state)
+    assert (said.code, said.err) == (0, "")
+    return said.out[said.out.index("reasons:") :]
+
+
+def test_without_statistics_there_is_no_estimate(state: Path) -> None:
+    assert sections(state) == (
+        "reasons:\n"
+        "  stage 1: ordered, rows of 2 fronts interleave: waiting costs less than repairs\n"
+        "  hash bins: ranges of equal size for 2, no estimate of their load\n"
+        "difference to the plan before: none, no tick was taken\n"
+        "the next tick, by the newest statistics:\n"
+        "  owners: stay; no estimate, 0 of 2 intervals since the last tick are measured\n"
+        f"  {OPERATOR}: ordered stays; no estimate of repairs\n"
+        f"  {RUN}: stay; no estimate of {', '.join(CONDITIONS)}\n"
+        "  coordinator: in the process of worker 0, unless the run has --apart\n"
+        "difference that it would make:\n"
+        "  none\n"
+    )
+
+
+def test_the_last_tick_and_the_next_one(state: Path) -> None:
+    owners = list(OwnerMap.of_equal_ranges(2).owners)
+    speculative = PlanChoices(((OPERATOR, Policy.SPECULATIVE),), choices_of(PLAN).filters)
+    first = TickProposal(0, JOB.plan, 2, ((0, 0, 4096),), "by hand", PROPOSED, 2, speculative)
+    owners[:20:2] = [1] * 10
+    second = msgspec.structs.replace(
+        first, owners=OwnerMap(tuple(owners), 2).ranges, reason="", proposed_at=PROPOSED + 50.0
+    )
+    take_ticks(state, first, second)
+    record_conditions(state)
+    assert sections(state) == (
+        "reasons:\n"
+        "  stage 1: ordered, rows of 2 fronts interleave: waiting costs less than repairs\n"
+        "difference to the plan before tick 2:\n"
+        "  owners: worker 1, was 0, of 2,058 bins, 50.2%: [0, 1), [2, 3), [4, 5), [6, 7), [8, 9),"
+        " [10, 11), [12, 13), [14, 15) and 3 more ranges\n"
+        "  reason: none was given\n"
+        "the next tick, by the newest statistics:\n"
+        "  owners: stay; no estimate, 0 of 2 intervals since the last tick are measured\n"
+        f"  {OPERATOR}: speculative stays; no estimate of repairs\n"
+        f"  {RUN}: other order; #2 and #0 and #1 takes 914 ns a row and #0 and #1, then #2 246 ns,"
+        " which saves 21.4% of a core\n"
+        "  coordinator: in the process of worker 0, unless the run has --apart\n"
+        "difference that it would make:\n"
+        "  filters of stage 0: (a > 3) AND (a < 9), then (b > 2);"
+        " was (b > 2) AND (a > 3) AND (a < 9)\n"
+    )
+
+
+def test_json_has_the_same(state: Path) -> None:
+    ordered = PlanChoices(((OPERATOR, Policy.SPECULATIVE),))
+    take_ticks(state, TickProposal(0, JOB.plan, 2, (), "by hand", PROPOSED, 0, ordered))
+    said = fsql("explain", "--stage", "tick", "--state", state, "--json")
+    assert (said.code, said.err) == (0, "")
+    shown = json.loads(said.out)
+    assert shown["stages"][1]["head"]["policy"] == "speculative"
+    assert shown["last_tick"] == {
+        "tick": 1,
+        "reason": "by hand",
+        "difference": [f"policy of {OPERATOR}: speculative, was ordered"],
+    }
+    assert list(shown["next_tick"]) == ["reasons", "difference", "problems"]
+
+
+def test_damaged_statistics_are_named(state: Path) -> None:
+    record_conditions(state)
+    [path] = (state / "statistics" / "operators").iterdir()
+    path.write_bytes(b"not Parquet")
+    assert f'  warning: statistics: "{path}" is skipped: ' in sections(state)
+
+
+@pytest.mark.parametrize(
+    ("flags", "fault"),
+    [
+        (("job.sql", "--stage", "tick"), "--job and --state are instead of SCRIPT and --execute"),
+        (("--stage", "graph"), "--job and --state require --stage tick"),
+        (("--stage", "tick", "-w", "3"), "--workers is for scripts, not for --job and --state"),
+        (("--stage", "tick", "-D", "a=b"), "--define is for scripts, not for --job and --state"),
+        (("--stage", "tick", "--format", "svg"), "stage tick is available as text and json"),
+        (("--stage", "tick", "--job", "a"), "name either a deployed job or a state directory"),
+    ],
+)
+def test_flags_that_do_not_fit(state: Path, flags: tuple[str, ...], fault: str) -> None:
+    said = fsql("explain", *flags, "--state", state)
+    assert (said.code, said.out) == (2, "")
+    assert fault in said.err
+
+
+def test_a_directory_without_a_job(tmp_path: Path) -> None:
+    said = fsql("explain", "--stage", "tick", "--state", tmp_path)
+    assert said.err.startswith(f'error[FSQL-E614]: directory "{tmp_path}" holds no state of a job')
