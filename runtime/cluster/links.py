@@ -15,7 +15,7 @@ from fsql.runtime.dataflow.outbox import BARRIER, SendMessage
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from fsql.runtime.cluster.frames import Begin, Frame, Item
+    from fsql.runtime.cluster.frames import Frame, Item
     from fsql.runtime.cluster.link_settings import LinkSettings
     from fsql.runtime.dataflow.outbox import Effect
 
@@ -45,15 +45,6 @@ class Links:
         """The peers that `receive` has answered in this step, in the order of the answers."""
         for peer, address in addresses.items():
             self.add(peer, address)
-
-    @classmethod
-    def of_worker(cls, begin: Begin, settings: LinkSettings) -> Links:
-        """Return the links of a worker that begins an epoch: to the other members, and the coordinator."""
-        members = begin.members or range(len(begin.addresses))
-        addresses = dict(zip(members, begin.addresses, strict=True))
-        addresses.pop(begin.number, None)
-        addresses[COORDINATOR] = begin.coordinator
-        return cls(begin.job, begin.tick, begin.epoch, begin.number, addresses, settings)
 
     def add(self, peer: int, address: str) -> None:
         """Open a link to another peer, unless there is one."""

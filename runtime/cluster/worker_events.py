@@ -236,21 +236,13 @@ class Leave:
     """Effect: the job is finished; the worker may exit."""
 
 
-ShardEvent: TypeAlias = ShardStored | ShardLost | SinksSynced
+_StateEvent: TypeAlias = Stored | NotStored | BinsCopied | BinsNotCopied | ShardStored | SinksSynced
+LoadedEvent: TypeAlias = ChunkRead | Resumed | _StateEvent
+"""The events that a worker takes once its state is loaded."""
+EpochEvent: TypeAlias = Loaded | NotLoaded | ShardLost | _StateEvent
+"""The events that name their epoch: they answer effects that may be of an earlier one."""
 WorkerEvent: TypeAlias = (
-    Received
-    | TimerFired
-    | LeaderFound
-    | Loaded
-    | NotLoaded
-    | ChunkRead
-    | Resumed
-    | SourceFailed
-    | Stored
-    | NotStored
-    | BinsCopied
-    | BinsNotCopied
-    | ShardEvent
+    Received | TimerFired | LeaderFound | SourceFailed | ChunkRead | Resumed | EpochEvent
 )
 ShardEffect: TypeAlias = DeliverShard | SyncSinks
 WorkerEffect: TypeAlias = (

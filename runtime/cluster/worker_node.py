@@ -20,14 +20,12 @@ from fsql.runtime.cluster.frames import (
     COORDINATOR,
     NOTHING_RECEIVED,
     Begin,
-    Failure,
     Frame,
     Goodbye,
     Heartbeat,
     Hello,
 )
 from fsql.runtime.cluster.node import Received, TimerFired, Transmit
-from fsql.runtime.cluster.tick_events import BinsCopied, BinsNotCopied
 from fsql.runtime.cluster.worker_epoch import WorkerEpoch
 from fsql.runtime.cluster.worker_events import (
     ChunkRead,
@@ -37,19 +35,15 @@ from fsql.runtime.cluster.worker_events import (
     Load,
     Loaded,
     NotLoaded,
-    NotStored,
     Resumed,
     ShardLost,
-    ShardStored,
-    SinksSynced,
     SourceFailed,
-    Stored,
 )
 from fsql.runtime.dataflow.invariants import InvariantError
 
 if TYPE_CHECKING:
     from fsql.runtime.cluster.job_spec import Settings
-    from fsql.runtime.cluster.worker_events import WorkerEffect, WorkerEvent
+    from fsql.runtime.cluster.worker_events import EpochEvent, WorkerEffect, WorkerEvent
 
 
 class WorkerNode:
@@ -97,7 +91,6 @@ class WorkerNode:
                 effects += self._leave(NOTHING_RECEIVED, now)
             else:
                 effects += self.epoch.continue_work(now)
-                effects += self.epoch.flush_links(now)
         if self.epoch is not None and not isinstance(event, TimerFired):
             return effects + self.epoch.late_heartbeat(now)  # rows come before reports
         return effects + self._on_time(now)
@@ -112,9 +105,7 @@ class WorkerNode:
             return self.epoch.next_timer()
         return None if self._leader is None else self._next_hello
 
-    def _handle(  # noqa: C901, PLR0911 - one case for each kind
-        self, event: WorkerEvent, now: float
-    ) -> list[WorkerEffect]:
+    def _handle(self, event: WorkerEvent, now: float) -> list[WorkerEffect]:
         epoch = self.epoch
         match event:
             case Received():
@@ -122,19 +113,15 @@ class WorkerNode:
             case LeaderFound(address):
                 if address != self._leader:
                     self._leader, self._next_hello = address, now
-            case Loaded() | NotLoaded() | Stored() | NotStored() | BinsCopied() | BinsNotCopied():
-                if epoch is not None and epoch.number == event.epoch:
-                    return self._on_answer(epoch, event, now)
-            case ShardStored() | ShardLost() | SinksSynced():
-                return self._on_shard(event, now)
-            case ChunkRead():
-                return [] if epoch is None else epoch.on_chunk(event, now)
-            case Resumed():
-                return [] if epoch is None else epoch.on_resumed(now)
-            case SourceFailed(diagnostics):
-                return [] if epoch is None else epoch.send([Failure(diagnostics)], now)
             case TimerFired():
                 pass
+            case ChunkRead() | Resumed():
+                return [] if epoch is None else epoch.on_event(event, now)
+            case SourceFailed(diagnostics):
+                return [] if epoch is None else epoch.report_failure(diagnostics, now)
+            case _:
+                if epoch is not None and epoch.number == event.epoch:
+                    return self._on_answer(epoch, event, now)
         return []
 
     def _on_received(self, received: Received, now: float) -> list[WorkerEffect]:
@@ -153,35 +140,21 @@ class WorkerNode:
                 pass
         return []
 
-    def _on_answer(
-        self,
-        epoch: WorkerEpoch,
-        event: Loaded | NotLoaded | Stored | NotStored | BinsCopied | BinsNotCopied,
-        now: float,
-    ) -> list[WorkerEffect]:
+    def _on_answer(self, epoch: WorkerEpoch, event: EpochEvent, now: float) -> list[WorkerEffect]:
+        """Process an event of the current epoch."""
         match event:
             case Loaded():
                 return epoch.on_loaded(event, now)
             case NotLoaded(_, reason, diagnostics, disk_failed):
-                if diagnostics is None:
-                    return self._leave(reason, now, disk_failed=disk_failed)
-                return epoch.send([Failure(diagnostics)], now)
-            case BinsCopied() | BinsNotCopied():
-                return epoch.on_copied(event, now)
-            case Stored() | NotStored():
-                return epoch.on_stored(event, now)
-
-    def _on_shard(
-        self, event: ShardStored | ShardLost | SinksSynced, now: float
-    ) -> list[WorkerEffect]:
-        epoch = self.epoch
-        if epoch is None or epoch.number != event.epoch:
-            return []
-        if not isinstance(event, ShardLost):
-            return epoch.on_shard(event, now)
-        if event.diagnostics is not None:
-            return epoch.fail(event.diagnostics, now)
-        return self._leave(event.reason, now, disk_failed=event.disk_failed)
+                if diagnostics is not None:
+                    return epoch.report_failure(diagnostics, now)
+                return self._leave(reason, now, disk_failed=disk_failed)
+            case ShardLost():
+                if event.diagnostics is not None:
+                    return epoch.fail(event.diagnostics, now)
+                return self._leave(event.reason, now, disk_failed=event.disk_failed)
+            case _:
+                return epoch.on_event(event, now)
 
     def _begin(self, begin: Begin, now: float) -> list[WorkerEffect]:
         if begin.worker != self._hello.worker or begin.identity <= self._newest:
