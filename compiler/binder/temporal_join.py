@@ -1,6 +1,7 @@
 """Temporal joins: `JOIN t FOR SYSTEM_TIME AS OF o.at ON o.k = t.k`, with the version valid at that time.
 
-Each row of the right table is a version of its key, from its event time on (`versions.py`).
+Each row of the right table is a version of its key, from its event time on (`versions.py`); so is each row of
+which a view keeps the last of each key (`version_views.py`).
 """
 
 from __future__ import annotations
@@ -9,9 +10,11 @@ from typing import TYPE_CHECKING
 
 from fsql.compiler import syntax
 from fsql.compiler.binder.join import equality_keys, side_by_side
+from fsql.compiler.binder.outer_join import with_columns
 from fsql.compiler.binder.relation import Relation, filter_relation
 from fsql.compiler.binder.report import Refusal, not_implemented, refusal
 from fsql.compiler.binder.row_time import is_row_time
+from fsql.compiler.binder.version_views import carry_columns, ranked_versions
 from fsql.compiler.binder.versions import VersionedSide, rename_fields, with_versions
 from fsql.compiler.binder.window import event_time_field
 from fsql.compiler.expression import (
@@ -57,8 +60,12 @@ def join_versions(
     if not append_only(left.plan):
         raise refusal("E310", "temporal join of rows that can be retracted", span)
     time = event_time_field(left, at, context.source_spans)
-    primary = _primary_key(right, span, context)
-    versions = _version_time(right.plan)
+    ranked = ranked_versions(right.plan)
+    if ranked is None:
+        primary, versions = _primary_key(right, span, context), _version_time(right.plan)
+    else:
+        primary, versions = ranked.key, ranked.time
+        right = with_columns(right.fields, ranked.plan)
     if versions is None:
         raise _invalid(
             "temporal join with a table that has no event time",
@@ -112,7 +119,9 @@ def _primary_key(right: Relation, span: Span, context: Context) -> tuple[int, ..
         raise _invalid(
             "temporal join with a relation that is not the rows of one table",
             span,
-            "name a table that is not read as changes, or a view that only filters and computes columns",
+            "name a table that is not read as changes, a view that only filters and computes columns, or one"
+            " that keeps the rows with ROW_NUMBER() OVER (PARTITION BY key ORDER BY at DESC) = 1, where at is"
+            " event time, its key and its time",
         )
     entry = context.catalog.table(plan.table.ordinal)
     key = entry.primary_key
@@ -123,18 +132,14 @@ def _primary_key(right: Relation, span: Span, context: Context) -> tuple[int, ..
             "add PRIMARY KEY (…) NOT ENFORCED: its rows are versions of a key",
         )
     for step in steps:
-        indexes = {
-            each.index: index
-            for index, each in reversed(list(enumerate(step.expressions)))
-            if isinstance(each, ColumnRef)
-        }
-        if any(index not in indexes for index in key):
+        carried = carry_columns(key, step)
+        if carried is None:
             raise _invalid(
                 f'temporal join with a view without the PRIMARY KEY of table "{entry.name}"',
                 span,
                 "add its columns to the view",
             )
-        key = tuple(indexes[index] for index in key)
+        key = carried
     return key
 
 
