@@ -12,7 +12,7 @@ import click
 from fsql.console import exit_codes
 from fsql.console.commands import pass_reporter
 from fsql.console.flags import coordination, coordination_credentials, keys
-from fsql.console.forked_commands import open_fork_server
+from fsql.console.forked_commands import open_fork_server, spawn_agent
 from fsql.console.machines import down_machine, up_machine
 
 if TYPE_CHECKING:
@@ -94,11 +94,12 @@ def up(
     from fsql.deployment.connections import Connections
     from fsql.deployment.directory import find_directory
 
+    root = click.get_current_context().find_root()
     cluster = find_directory(directory)
     if machine is not None:
         if collector is not None or flags["coordination"] is not None:
             raise click.UsageError("--stats and --coordination cannot be used with --machine")
-        up_machine(reporter, cluster, machine, flags, foreground=foreground)
+        up_machine(root, reporter, cluster, machine, flags, foreground=foreground)
         return
     if flags["listen"] is not None:
         raise click.UsageError("--listen requires --machine")
@@ -109,17 +110,27 @@ def up(
         cluster.set_connections(connections.or_else(cluster.connections()))
     _set_collector(cluster, collector, master)
     if foreground:
-        from fsql.deployment.agent import run_agent
-
-        if not run_agent(cluster):
+        if not _run_agent(root, cluster):
             reporter.inform("up", {"started": False}, "an agent is already running\n")
         return
     from fsql.deployment.startup import start_agent
 
-    started = start_agent(cluster)
+    started = start_agent(cluster, partial(spawn_agent, root))
     fields = {"directory": str(cluster.path), "agent": cluster.agent(), "started": started}
     what = "started" if started else "runs already"
     reporter.inform("up", fields, f"the agent of {cluster.path} {what}\n")
+
+
+def _run_agent(root: click.Context, cluster: ClusterDirectory) -> bool:
+    """Run the agent; return False if another one runs.
+
+    Raises:
+        FsqlError: E632, if the cluster directory cannot be used; E602, if its key cannot be used.
+    """
+    from fsql.deployment.agent import run_agent
+
+    with open_fork_server(root) as fork_server:
+        return run_agent(cluster, fork_server.start)
 
 
 def _set_collector(cluster: ClusterDirectory, collector: str | None, master: str | None) -> None:
@@ -234,10 +245,9 @@ def doctor(reporter: Reporter, directory: Path | None) -> None:
 @click.option("--dir", "directory", required=True, type=_PATH)
 def agent(directory: Path) -> None:
     """Run the agent; `fsql up` starts this."""
-    from fsql.deployment.agent import run_agent
     from fsql.deployment.directory import ClusterDirectory
 
-    run_agent(ClusterDirectory(directory.absolute()))
+    _run_agent(click.get_current_context().find_root(), ClusterDirectory(directory.absolute()))
 
 
 @click.command("machine-agent", hidden=True)
@@ -250,19 +260,14 @@ def machine_agent(directory: Path, name: str) -> None:
     from fsql.deployment.machines import machine_of
 
     cluster = ClusterDirectory(directory.absolute())
-    run_machine_agent(cluster, machine_of(cluster, name))
+    with open_fork_server(click.get_current_context().find_root()) as fork_server:
+        run_machine_agent(cluster, machine_of(cluster, name), fork_server.start)
 
 
 @click.command(hidden=True)
-@click.argument("directory", type=_PATH, required=False)
-@click.option("--spare", is_flag=True)
-def job(directory: Path | None, *, spare: bool) -> None:
-    """Run the job in a directory; the agent starts this."""
-    from fsql.deployment.runner import run_job, run_spare
+@click.pass_context
+def job(context: click.Context) -> None:
+    """Run the job whose directory is a line of standard input; the agent starts this."""
+    from fsql.deployment.runner import run_next_job
 
-    context = click.get_current_context()
-    root = context.find_root()
-    if spare or directory is None:
-        context.exit(run_spare(partial(open_fork_server, root)))
-    with open_fork_server(root) as fork_server:
-        context.exit(run_job(directory, fork_server))
+    context.exit(run_next_job(partial(open_fork_server, context.find_root())))

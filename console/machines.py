@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
+
+from fsql.console.forked_commands import open_fork_server, spawn_agent
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    import click
 
     from fsql.console.reporter import Reporter
     from fsql.deployment.directory import ClusterDirectory
 
 
 def up_machine(
+    root: click.Context,
     reporter: Reporter,
     cluster: ClusterDirectory,
     name: str,
@@ -39,8 +45,11 @@ def up_machine(
     if machine.agent() is None:
         machine.create()
         machine.set_settings(MachineSettings(keys, flags["listen"], credentials))
-    start = run_machine_agent if foreground else start_machine_agent
-    started = start(cluster, machine)
+    if foreground:
+        with open_fork_server(root) as fork_server:
+            started = run_machine_agent(cluster, machine, fork_server.start)
+    else:
+        started = start_machine_agent(cluster, machine, partial(spawn_agent, root))
     fields = {"directory": str(cluster.path), "machine": name, "started": started}
     if not started or not foreground:
         what = "started" if started else "runs already"

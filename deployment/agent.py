@@ -43,6 +43,7 @@ from fsql.job.coordination import forget_job
 from fsql.job.plan_file import parse_plan_file
 from fsql.job.snapshot_request import request_snapshot
 from fsql.job.state_directory import read_description
+from fsql.runtime.drivers.processes.starting import start_process
 from fsql.runtime.key_file import load_or_create_key
 
 if TYPE_CHECKING:
@@ -50,8 +51,9 @@ if TYPE_CHECKING:
     from types import FrameType
 
     from fsql.deployment.directory import ClusterDirectory, JobDirectory
+    from fsql.deployment.job_process import JobProcess
     from fsql.deployment.messages import Request
-    from fsql.deployment.spare import SpareProcess
+    from fsql.runtime.drivers.processes.starting import StartProcess
 
 _Value = TypeVar("_Value")
 
@@ -60,8 +62,10 @@ WORKERS_DEFAULT: Final = 1
 SNAPSHOT_MS_DEFAULT: Final = 1000
 
 
-def run_agent(directory: ClusterDirectory) -> bool:
+def run_agent(directory: ClusterDirectory, start_process: StartProcess = start_process) -> bool:
     """Run the agent of a cluster directory until `fsql down` or a signal; return False if another one runs.
+
+    `start_process` starts the processes of jobs.
 
     Raises:
         FsqlError: E632, if the directory cannot be used; E602, if its key cannot be used.
@@ -71,7 +75,7 @@ def run_agent(directory: ClusterDirectory) -> bool:
     if lock is None:
         return False
     try:
-        _Agent(directory, lock).run()
+        _Agent(directory, lock, start_process).run()
     finally:
         os.close(lock)
     return True
@@ -80,11 +84,11 @@ def run_agent(directory: ClusterDirectory) -> bool:
 class _Agent:
     """Carries out requests, each in its own thread, while the main thread keeps jobs running."""
 
-    def __init__(self, directory: ClusterDirectory, lock: int) -> None:
+    def __init__(self, directory: ClusterDirectory, lock: int, start_process: StartProcess) -> None:
         """Take the cluster directory, and the descriptor that holds its lock."""
         self._directory = directory
         self._lock = lock
-        self._supervisor = Supervisor(directory, self._log)
+        self._supervisor = Supervisor(directory, self._log, start_process)
         self._statistics = StatisticsProcess(directory, self._log)
         self._names = threading.Lock()
         self._end = threading.Event()
@@ -112,7 +116,6 @@ class _Agent:
                     self._statistics.reconcile()
         finally:
             self._server.close()
-            self._supervisor.end_spare()
             self._statistics.end()
             self._log("agent ends")
 
@@ -187,7 +190,7 @@ class _Agent:
         job, deployment = self._directory.find_job(request.name)
         connections = request.connections.or_else(deployment.connections)
         check_same_coordination(deployment.connections, connections)
-        with self._supervisor.lock_job(job.path.name), self._prepare_spare(job) as prepared:
+        with self._supervisor.lock_job(job.path.name), self._prepare_process(job) as prepared:
             outcome = job.outcome()
             if job.runner() is not None or outcome is None or outcome.kind != "drained":
                 self._drain(job, request.drain_seconds)
@@ -217,7 +220,7 @@ class _Agent:
         return job.path.name
 
     @contextmanager
-    def _prepare_spare(self, job: JobDirectory) -> Iterator[SpareProcess | None]:
+    def _prepare_process(self, job: JobDirectory) -> Iterator[JobProcess | None]:
         """Start the process that will continue a running job, before the job stops.
 
         If it is not used, it is ended.
@@ -230,10 +233,10 @@ class _Agent:
             yield prepared
         finally:
             if not prepared.is_handed_over:
-                self._supervisor.discard(prepared)
+                prepared.end()
 
     def _start_changed(
-        self, job: JobDirectory, before: Deployment, prepared: SpareProcess | None
+        self, job: JobDirectory, before: Deployment, prepared: JobProcess | None
     ) -> None:
         """Start a job with another plan; if the plan cannot be changed, start it as it was `before`.
 
@@ -285,7 +288,7 @@ class _Agent:
         job, deployment = self._directory.find_job(request.name)
         connections = request.connections.or_else(deployment.connections)
         check_same_coordination(deployment.connections, connections)
-        with self._supervisor.lock_job(job.path.name), self._prepare_spare(job) as prepared:
+        with self._supervisor.lock_job(job.path.name), self._prepare_process(job) as prepared:
             self._supervisor.stop(job)
             job.set_restarts(None)
             outcome = job.outcome()

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
 import sys
 import threading
 import time
@@ -29,6 +28,7 @@ from fsql.deployment.machines import (
     join_of,
 )
 from fsql.deployment.processes import started_at, view_process
+from fsql.runtime.drivers.processes.starting import COMMAND, start_process
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
     from fsql.deployment.directory import ClusterDirectory, JobDirectory
     from fsql.deployment.machines import MachineDirectory
+    from fsql.runtime.drivers.processes.starting import PipedProcess, StartProcess
 
 ROUND_SECONDS: Final = 0.2
 STEADY_SECONDS: Final = 10.0
@@ -45,14 +46,20 @@ BACKOFF_SECONDS_MAX: Final = 30.0
 END_SECONDS: Final = 5.0
 """How long a worker may take to end before it is killed."""
 
-WORKER: Final = (sys.executable, "-P", "-m", "fsql", "worker")
+WORKER: Final = (*COMMAND, "worker")
 
 WorkerSlot = tuple[str, int]
 """The id of a job, and the number of one of its workers on this machine."""
 
 
-def run_machine_agent(cluster: ClusterDirectory, machine: MachineDirectory) -> bool:
+def run_machine_agent(
+    cluster: ClusterDirectory,
+    machine: MachineDirectory,
+    start_process: StartProcess = start_process,
+) -> bool:
     """Run the agent of a machine until a signal; return False if another one runs.
+
+    `start_process` starts the workers.
 
     Raises:
         FsqlError: E632, if the cluster directory cannot be used or is deleted.
@@ -62,7 +69,7 @@ def run_machine_agent(cluster: ClusterDirectory, machine: MachineDirectory) -> b
     if lock is None:
         return False
     try:
-        _MachineAgent(cluster, machine, lock).run()
+        _MachineAgent(cluster, machine, lock, start_process).run()
     finally:
         os.close(lock)
     return True
@@ -79,7 +86,14 @@ class _Attempts:
 class _MachineAgent:
     """Keeps the workers of jobs on a machine running."""
 
-    def __init__(self, cluster: ClusterDirectory, machine: MachineDirectory, lock: int) -> None:
+    def __init__(
+        self,
+        cluster: ClusterDirectory,
+        machine: MachineDirectory,
+        lock: int,
+        start_process: StartProcess,
+    ) -> None:
+        self._start_process = start_process
         self._cluster = cluster
         self._machine = machine
         self._lock = lock
@@ -91,7 +105,7 @@ class _MachineAgent:
             if started_at(worker.pid) == worker.started
         }
         self._started_at = dict.fromkeys(self._workers, time.monotonic())
-        self._children: dict[int, subprocess.Popen[bytes]] = {}
+        self._children: dict[int, PipedProcess] = {}
         self._attempts: dict[WorkerSlot, _Attempts] = {}
         self._names: dict[str, str] = {}
         self._reported = -STATUS_SECONDS
@@ -186,9 +200,7 @@ class _MachineAgent:
             "--coordination-credentials": settings.credentials,
         }
         given = [text for flag, value in flags.items() if value for text in (flag, value)]
-        child = subprocess.Popen(  # noqa: S603 - our own command
-            [*WORKER, *given], stdin=subprocess.DEVNULL, start_new_session=True
-        )
+        child = self._start_process([*WORKER, *given], piped=False)
         self._children[child.pid] = child
         self._started_at[slot] = time.monotonic()
         self._workers[slot] = StartedWorker(*slot, join, child.pid, started_at(child.pid) or 0)

@@ -16,13 +16,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from setproctitle import setproctitle
+
 from fsql.compiler.diagnostics import FsqlError
 from fsql.compiler.diagnostics.encoding import diagnostics_bytes
 from fsql.deployment.directory import JobDirectory, JobStatus, Outcome, take_lock
+from fsql.deployment.job_process import PREPARE, READY
 from fsql.deployment.launch_options import launch_options
 from fsql.deployment.machines import Join, set_join
 from fsql.deployment.plans import check_deployable
-from fsql.deployment.spare import PREPARE, READY
 from fsql.job.compilation import compile_job
 from fsql.job.overview import JobOverview, describe_job
 from fsql.job.process_metrics import ProcessMetrics
@@ -55,12 +57,11 @@ class _Stop(Exception):  # noqa: N818 - not an error: it was requested
     """SIGTERM or SIGINT was received."""
 
 
-def run_spare(open_fork_server: Callable[[], ForkServer]) -> int:
+def run_next_job(open_fork_server: Callable[[], ForkServer]) -> int:
     """Wait for the directory of a job on standard input, and run that job; return an exit code.
 
-    All modules have been imported, so a job starts faster.  Lines `PREPARE` may precede the directory: then a
-    fork server is started, and `READY` is written when it can fork the processes of the job.  If standard
-    input ends, the agent has ended.
+    Lines `PREPARE` may precede the directory: then a fork server is started, and `READY` is written when it
+    can fork the processes of the job.  If standard input ends, the agent has ended.
     """
     with ExitStack() as stack:
         fork_server = None
@@ -85,14 +86,14 @@ def _run_line(line: str, fork_server: ForkServer) -> int:
     os.close(log)
     os.close(nothing)
     os.chdir(path)
-    return run_job(path, fork_server, started)
+    setproctitle(f"fsql job {path}")
+    return _run_job(path, fork_server, started)
 
 
-def run_job(path: Path, fork_server: ForkServer, started: float | None = None) -> int:
+def _run_job(path: Path, fork_server: ForkServer, started: float) -> int:
     """Run the job in a directory until its input ends, it fails, or SIGTERM arrives; return an exit code.
 
-    `started` is the time of the request; by default, the time at which this process was started.  The
-    coordinator and the workers are forked by `fork_server`.
+    `started` is the time of the request.  The coordinator and the workers are forked by `fork_server`.
     """
     job = JobDirectory(path)
     lock = take_lock(job.lock)
@@ -102,7 +103,7 @@ def run_job(path: Path, fork_server: ForkServer, started: float | None = None) -
     job.set_outcome(None)
     set_join(job, None)
     deployment = job.deployment()
-    observer = _Observer(job, time.time() - process_seconds() if started is None else started)
+    observer = _Observer(job, started)
     try:
         observer.log("started", {"job": deployment.name, "pid": os.getpid()})
         outcome = _run(job, deployment, observer, fork_server)
@@ -299,13 +300,6 @@ class _Observer:
         """
         if self._stop_requested:
             raise _Stop
-
-
-def process_seconds() -> float:
-    """Return how long ago this process was started."""
-    started = int(Path("/proc/self/stat").read_text().rpartition(")")[2].split()[19])
-    up = float(Path("/proc/uptime").read_text().split()[0])
-    return max(0.0, up - started / os.sysconf("SC_CLK_TCK"))
 
 
 def _error_fields(outcome: Outcome) -> dict[str, object]:

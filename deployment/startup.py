@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import sys
 import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
@@ -15,17 +14,20 @@ from fsql.deployment.machines import host_name
 from fsql.deployment.messages import Down, Ping
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from fsql.deployment.directory import ClusterDirectory
     from fsql.deployment.machines import MachineDirectory
 
+    SpawnAgent = Callable[[Sequence[str], Path], int]
+    """Starts a command that writes to a log and outlives this process; returns its process id."""
+
 START_SECONDS: Final = 30.0
 _POLL_SECONDS: Final = 0.05
 
 
-def start_agent(directory: ClusterDirectory) -> bool:
+def start_agent(directory: ClusterDirectory, spawn: SpawnAgent) -> bool:
     """Start the agent of a cluster directory, unless one runs; wait until it answers.
 
     Returns whether it was started by this call.
@@ -43,12 +45,14 @@ def start_agent(directory: ClusterDirectory) -> bool:
         return address is not None and address.pid == process
 
     command = ("agent", "--dir", str(directory.path))
-    _start(command, directory.log, has_started, f'the agent of "{directory.path}"')
+    _start(spawn, command, directory.log, has_started, f'the agent of "{directory.path}"')
     ask_agent(directory, Ping())
     return True
 
 
-def start_machine_agent(directory: ClusterDirectory, machine: MachineDirectory) -> bool:
+def start_machine_agent(
+    directory: ClusterDirectory, machine: MachineDirectory, spawn: SpawnAgent
+) -> bool:
     """Start the agent of this machine, which is not the machine of the cluster's agent.
 
     Returns whether it was started by this call.
@@ -60,6 +64,7 @@ def start_machine_agent(directory: ClusterDirectory, machine: MachineDirectory) 
         return False
     command = ("machine-agent", "--dir", str(directory.path), machine.name)
     _start(
+        spawn,
         command,
         machine.log,
         lambda process: machine.agent() == process and machine.reports,
@@ -84,7 +89,11 @@ def check_is_cluster(directory: ClusterDirectory) -> None:
 
 
 def _start(
-    command: tuple[str, ...], log: Path, has_started: Callable[[int], bool], what: str
+    spawn: SpawnAgent,
+    command: Sequence[str],
+    log: Path,
+    has_started: Callable[[int], bool],
+    what: str,
 ) -> None:
     """Start an agent as a separate process, and wait until it has started.
 
@@ -92,7 +101,7 @@ def _start(
         FsqlError: E631, if it ends, or takes too long.
     """
     begins = log.stat().st_size if log.exists() else 0
-    process = _spawn(command, log)
+    process = spawn(command, log)
     until = time.monotonic() + START_SECONDS
     while time.monotonic() < until and os.waitpid(process, os.WNOHANG) == (0, 0):
         if has_started(process):
@@ -146,15 +155,3 @@ def _wait_for_end(agent: Callable[[], int | None], log: Path, what: str) -> None
             message = f"{what} does not end"
             raise FsqlError([Diagnostic("E631", message, helps=(f"see {log}",))])
         time.sleep(_POLL_SECONDS)
-
-
-def _spawn(command: tuple[str, ...], log: Path) -> int:
-    """Start an agent in its own session, which outlives this process; return its process id."""
-    whole = [sys.executable, "-P", "-m", "fsql", *command]
-    appending = os.O_WRONLY | os.O_APPEND | os.O_CREAT
-    actions = [
-        (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
-        (os.POSIX_SPAWN_OPEN, 1, str(log), appending, 0o600),
-        (os.POSIX_SPAWN_DUP2, 1, 2),
-    ]
-    return os.posix_spawn(sys.executable, whole, os.environ, file_actions=actions, setsid=True)

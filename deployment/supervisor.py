@@ -7,10 +7,8 @@ error, such as a malformed row: it is restarted only on request.
 
 from __future__ import annotations
 
-import math
 import os
 import signal
-import subprocess
 import threading
 import time
 from contextlib import contextmanager, suppress
@@ -21,23 +19,19 @@ import msgspec
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.compiler.diagnostics.encoding import diagnostics_bytes
 from fsql.deployment.directory import Outcome, Restarts
-from fsql.deployment.spare import RUNNER, SpareProcess
+from fsql.deployment.job_process import JobProcess
+from fsql.runtime.drivers.processes.starting import start_process
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from fsql.deployment.directory import ClusterDirectory, JobDirectory
+    from fsql.runtime.drivers.processes.starting import PipedProcess, StartProcess
 
 FAILURES_MAX: Final = 8
 BACKOFF_SECONDS_MAX: Final = 60.0
 STOP_SECONDS: Final = 20.0
 """How long a job may take to stop before its process is killed."""
-
-SPARE_AFTER: Final = 2.0
-"""How long after its own start the agent starts a spare process."""
-
-SPARE_AFTER_START: Final = 8.0
-"""How long after the start of a job the agent starts another spare process, which slows the job down."""
 
 WARM_SECONDS_MAX: Final = 30.0
 """The maximum time for which a job to be restarted continues while processes are prepared."""
@@ -51,12 +45,17 @@ _POLL_SECONDS: Final = 0.05
 class Supervisor:
     """Starts and stops the processes of jobs."""
 
-    def __init__(self, directory: ClusterDirectory, log: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        directory: ClusterDirectory,
+        log: Callable[[str], None],
+        start_process: StartProcess = start_process,
+    ) -> None:
+        """Take the cluster directory, the log, and the function that starts the processes of jobs."""
         self._directory = directory
         self._log = log
-        self._started: dict[str, subprocess.Popen[bytes]] = {}
-        self._spare: SpareProcess | None = None
-        self._spare_at = time.monotonic() + SPARE_AFTER
+        self._start_process = start_process
+        self._started: dict[str, PipedProcess] = {}
         self._busy: set[str] = set()
         self._changed = threading.Condition()
 
@@ -76,7 +75,6 @@ class Supervisor:
 
     def reconcile_all(self) -> None:
         """Start wanted jobs that do not run; to be called several times a second."""
-        self._keep_spare()
         for job in self._directory.jobs():
             with self._changed:
                 if job.path.name in self._busy:
@@ -149,67 +147,26 @@ class Supervisor:
         if child is not None and child.poll() is not None:
             del self._started[job.path.name]
 
-    def start(self, job: JobDirectory, prepared: SpareProcess | None = None) -> None:
-        """Start a job that does not run, in a prepared process, a spare process or a new one."""
+    def start(self, job: JobDirectory, prepared: JobProcess | None = None) -> None:
+        """Start a job that does not run, in a prepared process or another one."""
         job.set_outcome(None)
         with suppress(FileNotFoundError):
             if job.log.stat().st_size > _LOG_BYTES_MAX:
                 job.log.replace(job.log.with_suffix(".1"))
-        spare = prepared or self._take_spare()
-        if spare is not None:
-            self._spare_at = time.monotonic() + SPARE_AFTER_START
-            if spare.run(job):
-                self._started[job.path.name] = spare.process
-                return
-        descriptor = os.open(job.log, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        try:
-            self._started[job.path.name] = subprocess.Popen(  # noqa: S603 - our own command
-                [*RUNNER, str(job.path)],
-                stdin=subprocess.DEVNULL,
-                stdout=descriptor,
-                stderr=descriptor,
-                start_new_session=True,
-                cwd=job.path,
-            )
-        finally:
-            os.close(descriptor)
+        process = prepared or JobProcess(self._start_process)
+        if not process.run(job) and process is prepared:
+            process = JobProcess(self._start_process)
+            process.run(job)
+        self._started[job.path.name] = process.process
 
-    def prepare(self) -> SpareProcess:
+    def prepare(self) -> JobProcess:
         """Return a process that waits to run a job, and can start its processes without delay.
 
         It shortens the pause of a job that is restarted.
         """
-        spare = self._take_spare()
-        self._spare_at = math.inf  # no spare process is started while the job pauses
-        if spare is None or not spare.is_running():
-            spare = SpareProcess()
-        spare.prepare(WARM_SECONDS_MAX)
-        return spare
-
-    def discard(self, spare: SpareProcess) -> None:
-        """End a prepared process that is not needed."""
-        self._spare_at = time.monotonic() + SPARE_AFTER
-        spare.end()
-
-    def _keep_spare(self) -> None:
-        """Keep a spare process, which has imported all modules, for the next job that is started."""
-        if self._spare is not None and not self._spare.is_running():
-            self.end_spare()
-            self._spare_at = time.monotonic() + BACKOFF_SECONDS_MAX
-        if self._spare is None and time.monotonic() >= self._spare_at:
-            self._spare_at = time.monotonic() + SPARE_AFTER
-            self._spare = SpareProcess()
-
-    def _take_spare(self) -> SpareProcess | None:
-        with self._changed:
-            spare, self._spare = self._spare, None
-        return spare
-
-    def end_spare(self) -> None:
-        """End the spare process."""
-        spare = self._take_spare()
-        if spare is not None:
-            spare.end()
+        prepared = JobProcess(self._start_process)
+        prepared.prepare(WARM_SECONDS_MAX)
+        return prepared
 
     def stop(self, job: JobDirectory) -> None:
         """Stop the process of a job and wait until it has ended; kill it if it takes too long."""

@@ -175,7 +175,7 @@ def processes(cluster: ClusterDirectory) -> list[ProcessView]:
         jobs = {below for pid in running if pid for below in (pid, *processes_below(pid))}
         for process in processes_below(agent):
             if process not in jobs and process not in of_service:
-                found += view_process(process, role_of(process) or "spare", None)
+                found += view_process(process, role_of(process) or "job", None)
     for process in of_service:
         found += view_process(process, "statistics", None)
     for view in views(cluster):

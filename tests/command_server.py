@@ -236,6 +236,9 @@ def _standard_stream(number: int) -> io.TextIOWrapper:
 def _main(descriptor: int) -> None:
     from fsql.runtime.hidden_pandas import hide_pandas, show_pandas
 
+    setproctitle(
+        "fsql commands of tests"
+    )  # its first call must come before any change of the environment
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # it is for the tests
     hide_pandas()
     for name in _MODULES:

@@ -14,6 +14,7 @@ from fsql.deployment.directory import ClusterDirectory
 from fsql.job.graph_tick import newest_manifest
 from fsql.tests.cli.commands import CommandResult, fsql
 from fsql.tests.cluster.twin import HANGS_AFTER_SECONDS
+from fsql.tests.command_server import run_command
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -38,7 +39,12 @@ class TestCluster:
         return said
 
     def say(self, *arguments: str | Path) -> CommandResult:
-        return fsql(*arguments, "--dir", self.path)
+        """Call a command; `up` is a process of its own, so that it can fork the agent."""
+        if arguments[0] != "up":
+            return fsql(*arguments, "--dir", self.path)
+        command = [*map(str, arguments), "--dir", str(self.path)]
+        done = run_command(command, check=False, capture_output=True, text=True)
+        return CommandResult(done.returncode, done.stdout, done.stderr)
 
     def status(self, name: str) -> dict[str, Any]:
         found: dict[str, Any] = json.loads(self.call("status", name, "--json").out)

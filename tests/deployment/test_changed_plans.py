@@ -8,12 +8,15 @@ at its end, and the oracle reads as many lines.
 from __future__ import annotations
 
 import json
+import os
+import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from fsql.tests.cluster.twin import command_of, for_an_hour
+from fsql.deployment.processes import started_at
+from fsql.tests.cluster.twin import for_an_hour
 from fsql.tests.command_server import run_command
 
 if TYPE_CHECKING:
@@ -73,7 +76,12 @@ class Change:
         [job] = self.cluster.directory.jobs()
         runner = job.runner()
         assert runner
-        return "--spare" in command_of(runner)
+        log = self.cluster.call("logs", "job", "--json").out.splitlines()
+        ended = [each["ts"] for each in map(json.loads, log) if each["event"] == "ended"]
+        began = started_at(runner)
+        assert began is not None
+        age = time.clock_gettime(time.CLOCK_BOOTTIME) - began / os.sysconf("SC_CLK_TCK")
+        return time.time() - age < ended[-1]
 
     def drain(self) -> int:
         return self.cluster.drain("job")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import socket
 import stat
@@ -11,8 +12,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from fsql.compiler.diagnostics.codes import CODES
+from fsql.runtime.drivers.processes.process_role import processes_below, role_of
 from fsql.tests.cli.commands import NUMBERS, fsql, process
-from fsql.tests.cluster.twin import OUTPUTS, expected, script
+from fsql.tests.cluster.twin import OUTPUTS, command_of, expected, script
+from fsql.tests.deployment.cluster import kill
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -95,8 +98,9 @@ def test_stop_rename_and_drop(cluster: TestCluster, tmp_path: Path) -> None:
         (each["role"], each["job"])
         for each in json.loads(cluster.call("ps", "--json").out)["processes"]
     ]
-    assert [each for each in roles if not each[0].startswith("spare")] == [
+    assert roles == [
         ("agent", None),
+        ("fork-server", None),
         ("job", "words"),
         ("fork-server", "words"),
         ("coordinator", "words"),
@@ -213,22 +217,29 @@ def test_the_directory_is_private(cluster: TestCluster) -> None:
     }
 
 
-def test_a_spare_process_runs_the_next_job(cluster: TestCluster, tmp_path: Path) -> None:
-    def spares() -> list[int]:
-        found = json.loads(cluster.call("ps", "--json").out)["processes"]
-        return [each["pid"] for each in found if each["role"] == "spare"]
-
-    cluster.wait_until(lambda: bool(spares()))
-    [spare] = spares()
+def test_agents_and_jobs_are_forks(cluster: TestCluster, tmp_path: Path) -> None:
+    """They import nothing, show their commands, and lead their own sessions; a job outlives its parents."""
+    path, agent = cluster.path, cluster.directory.agent()
+    assert agent
+    assert command_of(agent)[0] == f"fsql agent --dir {path}"
     cluster.call("deploy", job(tmp_path / "work", 400, 400), "--name", "words")
-    assert cluster.wait(
-        "words", lambda status: status["process"] is not None or status["state"] == "finished"
-    )["process"] in {spare, None}
+    cluster.wait_for_rows("words", 1)
+    [found] = cluster.directory.jobs()
+    runner = found.runner()
+    assert runner
+    assert command_of(runner)[0] == f"fsql job {found.path}"
+    assert [os.getsid(each) for each in (agent, runner)] == [agent, runner]
+    kill(next(each for each in processes_below(agent) if role_of(each) == "fork-server"))
+    cluster.call("stop", "words")
+    cluster.call("restart", "words")
     cluster.wait_for_state("words", "finished")
-    first = json.loads(cluster.call("logs", "words", "--json").out.splitlines()[0])
-    assert (first["event"], first["pid"]) == ("started", spare)
     written = {name: (tmp_path / "work" / name).read_bytes() for name in OUTPUTS}
     assert written == expected(tmp_path, 400)
+    cluster.call("down")
+    log = cluster.directory.log.read_text().splitlines()
+    assert [line.split(" ", 2)[2] for line in log][1:] == [
+        *("deploy words", "stop words", "start words", "down", "agent ends"),
+    ]
 
 
 def test_logs_are_followed(cluster: TestCluster, tmp_path: Path) -> None:

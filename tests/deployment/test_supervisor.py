@@ -38,7 +38,6 @@ class Trial:
         self.said: list[str] = []
         self.supervisor = Supervisor(self.cluster, self.said.append)
         monkeypatch.setattr(self.supervisor, "start", self._start)
-        monkeypatch.setattr(self.supervisor, "_keep_spare", lambda: None)
 
     def _start(self, job: JobDirectory) -> None:
         job.set_outcome(None)

@@ -17,8 +17,9 @@ import os
 import signal
 import socket
 import subprocess
+import threading
 import time
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from functools import partial
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Final, Self
@@ -58,7 +59,10 @@ class ForkServerReady(msgspec.Struct, frozen=True, tag=True):
 
 
 class ForkRequest(msgspec.Struct, frozen=True):
-    """A process to fork: its arguments, its working directory, and the numbers of its descriptors."""
+    """A process to fork: its arguments, its working directory, and the numbers of its descriptors.
+
+    If the directory is "", the process gets that of the fork server.
+    """
 
     arguments: tuple[str, ...]
     directory: str
@@ -83,7 +87,7 @@ class _LostError(Exception):
 
 
 class ForkServer:
-    """The fork server of a run, as its launcher uses it."""
+    """The fork server of a run or an agent; its launcher may use it in several threads."""
 
     def __init__(self, serve_here: Callable[[int], None] | None = None) -> None:
         """Start it; it imports its modules while the run is prepared.
@@ -94,6 +98,7 @@ class ForkServer:
                 modules, and has no thread, socket or file yet.
         """
         self._lost = 0
+        self._lock = threading.Lock()
         self._server: _Server | None = None
         self._begin(serve_here if can_fork() else None)
 
@@ -116,19 +121,22 @@ class ForkServer:
             with suppress(_LostError):
                 self._server.wait_until_ready(seconds)
 
-    def start(self, command: Sequence[str], inherits: Sequence[int]) -> PipedProcess:
+    def start(
+        self, command: Sequence[str], inherits: Sequence[int] = (), *, piped: bool = True
+    ) -> PipedProcess:
         """Fork a process that executes a command; start a new one if that is not possible.
 
         See `StartProcess`.
         """
-        if self._server is not None:
-            try:
-                return self._server.fork(command, inherits)
-            except (_LostError, OSError):
-                self.close()
-                self._lost += 1
-                self._begin()
-        return start_process(command, inherits)
+        with self._lock:
+            if self._server is not None:
+                try:
+                    return self._server.fork(command, inherits, piped=piped)
+                except (_LostError, OSError):
+                    self.close()
+                    self._lost += 1
+                    self._begin()
+        return start_process(command, inherits, piped=piped)
 
     def close(self) -> None:
         """End the fork server."""
@@ -153,6 +161,7 @@ class _Server:
         """
         self._connection, remote = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._is_ready = False
+        self._lock = threading.Lock()
         self._statuses: dict[int, int] = {}
         try:
             number = remote.fileno()
@@ -185,7 +194,9 @@ class _Server:
             self._receive()
             self._is_ready = True
 
-    def fork(self, command: Sequence[str], inherits: Sequence[int]) -> ForkedProcess:
+    def fork(
+        self, command: Sequence[str], inherits: Sequence[int], *, piped: bool
+    ) -> ForkedProcess:
         """Return a process that executes a command.
 
         Raises:
@@ -193,22 +204,27 @@ class _Server:
             OSError: if there are no descriptors left.
         """
         self.wait_until_ready(START_SECONDS_MAX)
-        child_in, parent_in = os.pipe()
-        parent_out, child_out = os.pipe()
-        pipes = os.fdopen(parent_in, "wb"), os.fdopen(parent_out, "rb")
-        request = ForkRequest(
-            tuple(command[len(COMMAND) :]), str(Path.cwd()), (*STANDARD, *inherits)
-        )
-        try:
-            pid, pidfd = self._request(request, (child_in, child_out, STANDARD[2], *inherits))
-        except (_LostError, OSError):
-            for pipe in pipes:
-                pipe.close()
-            raise
-        finally:
-            os.close(child_in)
-            os.close(child_out)
-        return ForkedProcess(self, pid, pidfd, *pipes)
+        arguments = tuple(command[len(COMMAND) :])
+        request = ForkRequest(arguments, _working_directory(), (*STANDARD, *inherits))
+        with ExitStack() as of_child, ExitStack() as ours:
+            pipes: list[IO[bytes]] = []
+            standard = STANDARD
+            if piped:
+                child_in, parent_in = os.pipe()
+                of_child.callback(os.close, child_in)
+                pipes.append(ours.enter_context(os.fdopen(parent_in, "wb")))
+                parent_out, child_out = os.pipe()
+                of_child.callback(os.close, child_out)
+                pipes.append(ours.enter_context(os.fdopen(parent_out, "rb")))
+                standard = child_in, child_out, STANDARD[2]
+            else:
+                nothing = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
+                of_child.callback(os.close, nothing)
+                standard = nothing, *STANDARD[1:]
+            with self._lock:
+                pid, pidfd = self._request(request, (*standard, *inherits))
+            ours.pop_all()
+        return ForkedProcess(self, pid, pidfd, *(pipes or (None, None)))
 
     def _request(self, request: ForkRequest, descriptors: Sequence[int]) -> tuple[int, int]:
         """Return the number and the pidfd of a new process."""
@@ -227,7 +243,7 @@ class _Server:
     def status_of(self, pid: int) -> int:
         """Return the status of a process that has ended."""
         until = time.monotonic() + _STATUS_SECONDS_MAX
-        with suppress(_LostError):
+        with self._lock, suppress(_LostError):
             while pid not in self._statuses and self._connection.fileno() >= 0:
                 left = max(0.0, until - time.monotonic())
                 if not wait_readable([self._connection.fileno()], left):
@@ -264,7 +280,12 @@ class ForkedProcess:
     """A process that was forked; see `PipedProcess`."""
 
     def __init__(
-        self, server: _Server, pid: int, pidfd: int, stdin: IO[bytes], stdout: IO[bytes]
+        self,
+        server: _Server,
+        pid: int,
+        pidfd: int,
+        stdin: IO[bytes] | None,
+        stdout: IO[bytes] | None,
     ) -> None:
         self.pid = pid
         self.stdin = stdin
@@ -294,6 +315,14 @@ class ForkedProcess:
     def _end(self) -> None:
         self._status = self._server.status_of(self.pid)
         os.close(self._pidfd)
+
+
+def _working_directory() -> str:
+    """Return the working directory, "" if it was deleted."""
+    try:
+        return str(Path.cwd())
+    except OSError:
+        return ""
 
 
 def serve(descriptor: int) -> Sequence[str] | None:
@@ -340,4 +369,5 @@ def _set_up_child(request: ForkRequest, received: Sequence[int]) -> None:
     setproctitle(" ".join(("fsql", *request.arguments)))
     set_role(request.arguments[0])
     take_descriptors(received, request.descriptors)
-    os.chdir(request.directory)
+    if request.directory:
+        os.chdir(request.directory)

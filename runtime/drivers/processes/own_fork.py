@@ -19,7 +19,7 @@ from fsql.runtime.drivers.descriptors import wait_readable
 from fsql.runtime.drivers.processes.descriptor_table import take_descriptors
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
 _STANDARD_ERROR: Final = 2
 
@@ -43,6 +43,41 @@ def _execute_and_exit(execute: Callable[[], None]) -> NoReturn:
     os._exit(0)
 
 
+def fork_process(
+    execute: Callable[[], None],
+    open_descriptors: Callable[[], Sequence[int]],
+    numbers: Sequence[int],
+) -> int:
+    """Return the id of a fork of this process, in its own session.
+
+    It opens its descriptors, and has only these, by the given numbers, which include 0 to 2.  It executes the
+    function, and ends without returning from here.  `sys.exit` in it passes through the stack frames of the
+    parent: they must have no `finally` around this call.
+
+    Raises:
+        OSError: if no memory or no process number is left.
+    """
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError):
+            stream.flush()  # otherwise the child would write the same text again
+    # Ctrl-C must reach the parent only, even while the child is still in its session.
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
+    try:
+        pid = os.fork()
+        if not pid:
+            os.setsid()
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+    if not pid:
+
+        def execute_with_descriptors() -> None:
+            take_descriptors(open_descriptors(), numbers)
+            execute()
+
+        _execute_and_exit(execute_with_descriptors)
+    return pid
+
+
 class ChildProcess:
     """A fork of this process that executes a function; see `PipedProcess`."""
 
@@ -57,23 +92,13 @@ class ChildProcess:
         Raises:
             OSError: if no memory or no process number is left.
         """
-        for stream in (sys.stdout, sys.stderr):
-            with suppress(OSError):
-                stream.flush()  # otherwise the child would write the same text again
-        # Ctrl-C must reach the parent only, even while the child is still in its session.
-        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
-        try:
-            self.pid = os.fork()
-            if not self.pid:
-                os.setsid()
-        finally:
-            signal.pthread_sigmask(signal.SIG_SETMASK, before)
-        if not self.pid:
+
+        def open_descriptors() -> Sequence[int]:
             nothing = os.open(os.devnull, os.O_RDWR)
-            take_descriptors(
-                (nothing, nothing, _STANDARD_ERROR, descriptor), (*range(3), descriptor)
-            )
-            _execute_and_exit(partial(execute, descriptor))
+            return nothing, nothing, _STANDARD_ERROR, descriptor
+
+        execution = partial(execute, descriptor)
+        self.pid = fork_process(execution, open_descriptors, (*range(3), descriptor))
         self._pidfd = os.pidfd_open(self.pid)
         self._status: int | None = None
 

@@ -43,18 +43,25 @@ class PipedProcess(Protocol):
 
 
 class StartProcess(Protocol):
-    """Starts a process with pipes as standard input and output."""
+    """Starts a process in its own session."""
 
-    def __call__(self, command: Sequence[str], inherits: Sequence[int]) -> PipedProcess:
-        """Return a process that executes a command, and inherits descriptors."""
+    def __call__(
+        self, command: Sequence[str], inherits: Sequence[int] = (), *, piped: bool = True
+    ) -> PipedProcess:
+        """Return a process that executes a command, and inherits descriptors and standard error.
+
+        It has pipes as standard input and output; without `piped`, it has no input, and inherits the output.
+        """
 
 
-def start_process(command: Sequence[str], inherits: Sequence[int]) -> subprocess.Popen[bytes]:
+def start_process(
+    command: Sequence[str], inherits: Sequence[int] = (), *, piped: bool = True
+) -> subprocess.Popen[bytes]:
     """See `StartProcess`."""
     return subprocess.Popen(  # noqa: S603 - our own command
         command,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
+        stdin=subprocess.PIPE if piped else subprocess.DEVNULL,
+        stdout=subprocess.PIPE if piped else None,
         start_new_session=True,
         pass_fds=inherits,
     )

@@ -49,6 +49,12 @@ _REASON_PREFIX: Final = 'Exception in thread "main"'
 _BLOBS_PER_BATCH: Final = 16
 """Rows are whole batches of fsql, so Spark hands over few of them at once."""
 
+FAILED_PREFIX: Final = "fsql-spark-failed-"
+"""The beginning of the names of folders with the logs of failed sessions, in the folder of temporary files."""
+
+FAILED_MAX: Final = 5
+"""How many of these folders are kept: a service whose Spark keeps failing would fill the disk."""
+
 _DAEMON: Final = "fsql.job.spark_daemon"
 """The module from whose process Spark forks its Python processes."""
 
@@ -57,7 +63,7 @@ _DAEMON: Final = "fsql.job.spark_daemon"
 def spark_session(master: str, partitions: int) -> Iterator[SparkSession]:
     """Start Spark at a master URL, for shuffles into `partitions` partitions; stop it at the end.
 
-    Its log is removed at the end, unless Spark has failed.
+    Its log is removed at the end, unless Spark has failed; the logs of the last `FAILED_MAX` failures are kept.
 
     Raises:
         FsqlError: E644, if there is no Java; E661, if Spark does not start or fails.
@@ -78,9 +84,28 @@ def spark_session(master: str, partitions: int) -> Iterator[SparkSession]:
         if not _is_of_spark(error):
             shutil.rmtree(folder, ignore_errors=True)
             raise
-        raise spark_error(error, folder / "spark.log") from None
+        raise spark_error(error, keep_log(folder)) from None
     else:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def keep_log(folder: Path) -> Path:
+    """Remove the folder of a failed session but for its log; return where the log is now.
+
+    The oldest logs of earlier failures of this user are removed.
+    """
+    kept = Path(tempfile.mkdtemp(prefix=FAILED_PREFIX))
+    log = (folder / "spark.log").replace(kept / "spark.log")
+    shutil.rmtree(folder, ignore_errors=True)
+    failed = []
+    for each in kept.parent.glob(f"{FAILED_PREFIX}*"):
+        with suppress(OSError):  # another process may remove it at the same time
+            status = each.lstat()
+            if status.st_uid == os.getuid() and each != kept:
+                failed.append((status.st_mtime_ns, each))
+    for _, each in sorted(failed, reverse=True)[FAILED_MAX - 1 :]:
+        shutil.rmtree(each, ignore_errors=True)
+    return log
 
 
 def spark_error(error: Exception, log: Path) -> FsqlError:

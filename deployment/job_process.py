@@ -1,36 +1,29 @@
-"""A spare process, which has imported all modules and waits to run a job, as the agent controls it."""
+"""A process that waits to run a job, as the agent controls it."""
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 from fsql.runtime.drivers.descriptors import wait_readable
+from fsql.runtime.drivers.processes.starting import COMMAND
 
 if TYPE_CHECKING:
     from fsql.deployment.directory import JobDirectory
-
-RUNNER: Final = (sys.executable, "-P", "-m", "fsql", "job")
+    from fsql.runtime.drivers.processes.starting import StartProcess
 
 PREPARE: Final = "prepare\n"
-"""A line that the agent writes to a spare process whose job must start without delay."""
+"""A line that the agent writes to a process whose job must start without delay."""
 
 READY: Final = b"ready\n"
 """The answer when the processes of the job can be forked."""
 
 
-class SpareProcess:
-    """The spare process, as the agent controls it."""
+class JobProcess:
+    """A process that waits to run a job, as the agent controls it."""
 
-    def __init__(self) -> None:
-        self.process = subprocess.Popen(  # noqa: S603 - our own command
-            [*RUNNER, "--spare"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            start_new_session=True,
-        )
+    def __init__(self, start_process: StartProcess) -> None:
+        self.process = start_process([*COMMAND, "job"])
         self.is_handed_over = False
 
     def is_running(self) -> bool:
@@ -38,7 +31,7 @@ class SpareProcess:
         return self.process.poll() is None
 
     def prepare(self, seconds: float) -> None:
-        """Have it start the fork server of a job, and wait until that has imported its modules."""
+        """Have it start the fork server of a job, and wait until that can fork processes."""
         assert self.process.stdout is not None
         if self._write(PREPARE):
             wait_readable([self.process.stdout.fileno()], seconds)
