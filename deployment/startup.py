@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     SpawnAgent = Callable[[Sequence[str], Path], int]
     """Starts a command that writes to a log and outlives this process; returns its process id."""
 
-START_SECONDS: Final = 30.0
+_SECONDS_MAX: Final = 120.0
+"""How long an agent may take to start or to end; one that ends instead of starting is noticed at once."""
 _POLL_SECONDS: Final = 0.05
 
 
@@ -102,7 +103,7 @@ def _start(
     """
     begins = log.stat().st_size if log.exists() else 0
     process = spawn(command, log)
-    until = time.monotonic() + START_SECONDS
+    until = time.monotonic() + _SECONDS_MAX
     while time.monotonic() < until and os.waitpid(process, os.WNOHANG) == (0, 0):
         if has_started(process):
             return
@@ -149,7 +150,7 @@ def _wait_for_end(agent: Callable[[], int | None], log: Path, what: str) -> None
     Raises:
         FsqlError: E631, if it takes too long.
     """
-    until = time.monotonic() + START_SECONDS
+    until = time.monotonic() + _SECONDS_MAX
     while agent() is not None:
         if time.monotonic() >= until:
             message = f"{what} does not end"
