@@ -44,7 +44,7 @@ _QUARTERS: Final = 4
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """One run: a script of the benchmarks with its parameters, and whether ticks are chosen.
+    """One run: a script of the benchmarks with its parameters, whether ticks are chosen, and its profile.
 
     Workers write statistics every `tick` seconds in any case, so what that costs is the same for all.
     """
@@ -54,11 +54,13 @@ class Variant:
     workers: int = WORKERS
     auto: bool = False
     tick: float = 1.0
+    profile: Path | None = None
 
     def flags(self) -> tuple[str, ...]:
         """Return the flags of the run."""
         auto = ("--auto",) if self.auto else ()
-        return ("--read-ahead", str(READ_AHEAD), "--tick", f"{self.tick:g}", *auto)
+        profile = () if self.profile is None else ("--profile", str(self.profile))
+        return ("--read-ahead", str(READ_AHEAD), "--tick", f"{self.tick:g}", *auto, *profile)
 
 
 @contextmanager

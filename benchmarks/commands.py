@@ -16,11 +16,13 @@ from fsql.benchmarks.flags import (
     shards,
     state_mib,
 )
+from fsql.benchmarks.plan_commands import correlated, sharing
+from fsql.benchmarks.report import print_measurements
 from fsql.console.commands import pass_reporter
 from fsql.console.flags import delivery, snapshot_ms, workers
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Mapping
 
     from fsql.console.reporter import Reporter
 
@@ -55,11 +57,11 @@ def _on_text(name: str, rows_are: str) -> Command:
         if rate is None:
             rows, files = flags["rows"], flags["shards"]
             found = throughputs(_benchmark(name), rows, workers, promise, files)
-            _print_measurements(reporter, found)
+            print_measurements(reporter, found)
             return
         if name != "inverted-index":
             raise click.UsageError("--rate on several processes is for inverted-index")
-        _print_measurements(reporter, latencies(rate, flags["seconds"], workers, promise))
+        print_measurements(reporter, latencies(rate, flags["seconds"], workers, promise))
 
     return measured
 
@@ -106,7 +108,7 @@ def recovery(reporter: Reporter, picture: TextIO | None, **flags: Any) -> None: 
     from fsql.console.chart import Mark
 
     recovered = recover(Harm(**flags))
-    _print_measurements(reporter, recovered.fields())
+    print_measurements(reporter, recovered.fields())
     if picture is not None:
         run = recovered.run
         kills = [Mark(at - run.start, "kill -9") for at in recovered.kills]
@@ -129,7 +131,7 @@ def migration(reporter: Reporter, **flags: Any) -> None:  # noqa: ANN401
     """
     from fsql.benchmarks.migration import Migration, migrate
 
-    _print_measurements(reporter, [migrate(Migration(**flags))])
+    print_measurements(reporter, [migrate(Migration(**flags))])
 
 
 @bench.command(short_help="Measure latency while the load rises and falls.")
@@ -156,7 +158,7 @@ def elastic(reporter: Reporter, picture: TextIO | None, **flags: Any) -> None:  
     from fsql.benchmarks.elastic import Elastic, measure_elastic
 
     measured = measure_elastic(Elastic(**flags))
-    _print_measurements(reporter, measured.fields())
+    print_measurements(reporter, measured.fields())
     if picture is not None:
         click.echo(measured.picture(), picture, nl=False)
 
@@ -191,7 +193,7 @@ def skew(reporter: Reporter, picture: TextIO | None, **flags: Any) -> None:  # n
     measured = []
     for fields in measure_skew(Skew(**flags)):
         measured.append(fields)
-        _print_measurements(reporter, [fields])
+        print_measurements(reporter, [fields])
     if picture is not None:
         click.echo(skew_svg(measured), picture, nl=False)
 
@@ -220,7 +222,7 @@ def hot_key(reporter: Reporter, picture: TextIO | None, **flags: Any) -> None:  
     measured = []
     for fields in measure_hot_key(HotKey(**flags)):
         measured.append(fields)
-        _print_measurements(reporter, [fields])
+        print_measurements(reporter, [fields])
     if picture is not None:
         click.echo(hot_key_svg(measured), picture, nl=False)
 
@@ -256,35 +258,9 @@ def drift(reporter: Reporter, picture: TextIO | None, **flags: Any) -> None:  # 
     measured = []
     for fields in measure_drift(Drift(**flags)):
         measured.append(fields)
-        _print_measurements(reporter, [fields])
+        print_measurements(reporter, [fields])
     if picture is not None:
         click.echo(drift_svg(measured), picture, nl=False)
-
-
-@bench.command(
-    "sharing", short_help="Measure the order of conditions, and queries with a common prefix."
-)
-@number("--rows", "Number of rows of each run.", 4_000_000)
-@seconds("--tick", "Seconds between two choices of `auto`.", 1.0, least=0.1)
-@number("--rounds", "Number of runs of each variant.", 1)
-@picture("the processor time of each variant")
-@pass_reporter
-def sharing(reporter: Reporter, picture: TextIO | None, **flags: Any) -> None:  # noqa: ANN401
-    """Filter rows by an expensive and a cheap condition, and run two queries after an expensive one.
-
-    "first" and "last" are where the expensive condition is written; "first-auto" and "last-auto" are the same
-    with ticks that are chosen.  "one" is a query after an expensive condition, "two" are two of them.
-    "busy_seconds" is the processor time of the worker.  "bytes_equal" compares the output of the first
-    query with that of the first run.  After the runs, the medians of the times are compared.
-    """
-    from fsql.benchmarks.sharing import Sharing, measure_sharing, sharing_svg
-
-    measured = []
-    for fields in measure_sharing(Sharing(**flags)):
-        measured.append(fields)
-        _print_measurements(reporter, [fields])
-    if picture is not None:
-        click.echo(sharing_svg(measured), picture, nl=False)
 
 
 @bench.command("plan-scale", short_help="Measure plans for up to a thousand simulated workers.")
@@ -306,7 +282,7 @@ def plan_scale(reporter: Reporter, **flags: Any) -> None:  # noqa: ANN401
     """
     from fsql.benchmarks.plan_scale import PlanScale, measure_plans
 
-    _print_measurements(reporter, measure_plans(PlanScale(**flags)))
+    print_measurements(reporter, measure_plans(PlanScale(**flags)))
 
 
 @bench.command(short_help="Compare the fold policies while one split is behind the other.")
@@ -324,7 +300,7 @@ def policies(reporter: Reporter, documents: int, behind: tuple[int, ...]) -> Non
     """
     from fsql.benchmarks.policies import Comparison, compare
 
-    _print_measurements(reporter, compare(Comparison(documents, behind)))
+    print_measurements(reporter, compare(Comparison(documents, behind)))
 
 
 @bench.command(short_help="Estimate the throughput of more workers from measured costs.")
@@ -335,7 +311,7 @@ def scaling(reporter: Reporter, documents: int | None, shards: int | None) -> No
     """Estimate the throughput of 1, 2, 4 and 8 workers from the cost of each part, each on its own core."""
     from fsql.benchmarks.scaling import scale
 
-    _print_measurements(reporter, scale(_benchmark("inverted-index"), documents, shards))
+    print_measurements(reporter, scale(_benchmark("inverted-index"), documents, shards))
 
 
 @bench.command(short_help="Measure whether throughput and memory stay the same in long runs.")
@@ -352,7 +328,7 @@ def growth(reporter: Reporter, load: str, rows: int | None, policy: str) -> None
     from fsql.benchmarks.growth import LOADS, Growth, grow
     from fsql.compiler.tick_plan import Policy
 
-    _print_measurements(reporter, grow(Growth(load, rows or LOADS[load], Policy(policy))))
+    print_measurements(reporter, grow(Growth(load, rows or LOADS[load], Policy(policy))))
 
 
 @bench.command(short_help="Measure the speed of simulated clusters.")
@@ -367,7 +343,7 @@ def simulation(reporter: Reporter, messages: int, seconds: int, workers: int) ->
     """
     from fsql.benchmarks.simulation import Pace, simulate
 
-    _print_measurements(reporter, simulate(Pace(workers, messages, seconds)))
+    print_measurements(reporter, simulate(Pace(workers, messages, seconds)))
 
 
 @bench.command(short_help="Run the queries of Nexmark, and compare with DuckDB.")
@@ -389,12 +365,8 @@ def nexmark(reporter: Reporter, queries: str | None, events: int) -> None:
             raise click.UsageError(
                 f'there is no query "{name}"; those that run are {", ".join(known)}'
             )
-    _print_measurements(reporter, measure_queries(names, events))
+    print_measurements(reporter, measure_queries(names, events))
 
 
-def _print_measurements(reporter: Reporter, measured: Iterable[Mapping[str, Any]]) -> None:
-    """Print each measurement as soon as it is there."""
-    from fsql.benchmarks.report import fields_json, fields_text
-
-    for fields in measured:
-        click.echo(fields_json(fields) if reporter.json else fields_text(fields), nl=False)
+for _command in (sharing, correlated):
+    bench.add_command(_command)

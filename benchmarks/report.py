@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import click
 
 from fsql.compiler.diagnostics.numbers import count_text, seconds_text
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from fsql.benchmarks.measure import Measured
+    from fsql.console.reporter import Reporter
 
 
 def measured_text(measured: Measured) -> str:
@@ -60,3 +63,9 @@ def _flat(fields: Mapping[str, object]) -> dict[str, object]:
         else:
             flat[name] = f"{value:,}" if isinstance(value, int) and value > 9999 else value
     return flat
+
+
+def print_measurements(reporter: Reporter, measured: Iterable[Mapping[str, Any]]) -> None:
+    """Print each measurement as soon as it is there."""
+    for fields in measured:
+        click.echo(fields_json(fields) if reporter.json else fields_text(fields), nl=False)

@@ -17,6 +17,7 @@ from fsql.compiler.owner_map import BIN_SHIFT
 from fsql.compiler.plan_choices import PlanChoices
 from fsql.compiler.tick_plan import FoldHead
 from fsql.optimizer.choose_tick import IMBALANCE, TickChoice, by_owner, over_mean
+from fsql.optimizer.condition_pairs import condition_pairs
 from fsql.optimizer.filter_orders import choose_filter_orders
 from fsql.optimizer.hot_keys import choose_pre_aggregations
 from fsql.optimizer.levelling import level
@@ -63,6 +64,12 @@ def as_statistics(profile: Profile) -> Statistics:
             )
             for each in profile.operators
             if each.rows_in > 0
+        ),
+        pairs=condition_pairs(
+            {
+                each.operator: (float(each.rows_in), float(each.rows_out))
+                for each in profile.operators
+            }
         ),
     )
 

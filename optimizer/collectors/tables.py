@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, TypeAlias
 
-from fsql.compiler.plan_choices import CONDITION, PAIR
 from fsql.compiler.statistics import AGES_PER_OCTAVE
 from fsql.optimizer.collectors.results import Sums, cost_of
+from fsql.optimizer.condition_pairs import condition_pairs
 from fsql.optimizer.statistics import (
     ConditionPair,
     Cost,
@@ -179,17 +179,7 @@ def _mean(sums: Rows, table: str) -> float:
 
 
 def _pairs(sums: Rows) -> tuple[ConditionPair, ...]:
-    """Return the measured pairs of conditions, whose operators have names `FILTER#FIRST&SECOND`."""
-    rows = {each["operator"]: (each["rows"], each["out"]) for each in sums}
-    found = []
-    for name, (first_true, both) in rows.items():
-        condition, is_pair, second = name.partition(PAIR)
-        label, _, first = condition.partition(CONDITION)
-        seen, second_true = rows.get(f"{label}{CONDITION}{second}", (0.0, 0.0))
-        if is_pair and first_true > 0 and seen > 0:
-            numbers = int(first), int(second)
-            found.append(ConditionPair(label, *numbers, second_true / seen, both / first_true))
-    return tuple(sorted(found))
+    return condition_pairs({each["operator"]: (each["rows"], each["out"]) for each in sums})
 
 
 def _latency_values(latency: Weighted) -> dict[str, Any]:

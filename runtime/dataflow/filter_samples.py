@@ -2,41 +2,54 @@
 
 One in `SAMPLED_EVERY` batches is evaluated again, condition by condition, and the results are dropped, so no
 released row depends on it.  The conditions cannot fail.  Each is evaluated on all rows of the input of its
-filter run (see `plan_choices`), whatever the current order.  In turn, one pair of conditions of each run is
-also evaluated together: the second one on the rows for which the first is true.
+filter run (see `plan_choices`), whatever the current order.  From the same results follows for each pair of
+conditions how many rows both keep: of those for which the first is true, the rows for which the second is.
+A run with more than `PAIRS_MAX` pairs counts so many of them in turn.
 """
 
 from __future__ import annotations
 
 from itertools import combinations
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import numpy as np
 
 from fsql.compiler.graph import Select
 from fsql.compiler.plan_choices import condition_names, filter_runs, pair_name
 from fsql.compiler.statistics import SAMPLED_EVERY
 from fsql.compiler.tick_plan import schema_of
+from fsql.runtime.batch import Batch
 from fsql.runtime.kernels.maps import compile_map
+from fsql.runtime.kernels.maps.map_result import MapResult
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from fsql.compiler.tick_plan import Stage
-    from fsql.runtime.batch import Batch
     from fsql.runtime.dataflow.stage_pipeline import Instrumentation
-    from fsql.runtime.kernels.maps.map_result import MapResult
 
     Condition = Callable[[Batch], MapResult]
+    Flags = np.ndarray[tuple[int], np.dtype[np.bool_]]
+    Both = Callable[[Batch, Flags], MapResult]
+
+PAIRS_MAX: Final = 64
+"""The maximum number of pairs of a filter run that are counted in one batch."""
+
+
+class _Pair(NamedTuple):
+    """The numbers of two conditions, and the measured function that returns the rows that both keep."""
+
+    first: int
+    second: int
+    both: Both
 
 
 class _SampledRun(NamedTuple):
-    """The conditions of a filter run, which read the rows of a step, and the pairs to evaluate together.
-
-    A pair has the number of its first condition, and the second condition.
-    """
+    """The conditions of a filter run, which read the rows of a step, and their pairs."""
 
     source: int
     conditions: list[Condition]
-    pairs: list[tuple[int, Condition]]
+    pairs: list[_Pair]
 
 
 class FilterSamples:
@@ -52,10 +65,12 @@ class FilterSamples:
             source = stage.steps[run.steps[0]].input
             schema = schema_of(stage, source)
             names = condition_names(stage, index)
-            compiled = [compile_map(Select(condition), schema) for condition in run.conjuncts]
-            conditions = [instrument(*each) for each in zip(names, compiled, strict=True)]
+            conditions = [
+                instrument(name, compile_map(Select(condition), schema))
+                for name, condition in zip(names, run.conjuncts, strict=True)
+            ]
             pairs = [
-                (first, instrument(pair_name(names[first], second), compiled[second]))
+                _Pair(first, second, instrument(pair_name(names[first], second), _kept_by_both))
                 for first, second in combinations(range(len(names)), 2)
             ]
             self._runs.append(_SampledRun(source, conditions, pairs))
@@ -68,7 +83,22 @@ class FilterSamples:
         if self._batches % SAMPLED_EVERY == 1:
             for run in self._runs:
                 if len(results[run.source]):
-                    kept = [condition(results[run.source]).rows for condition in run.conditions]
-                    first, second = run.pairs[self._batches // SAMPLED_EVERY % len(run.pairs)]
-                    if len(kept[first]):
-                        second(kept[first])
+                    _measure(run, results[run.source], self._batches // SAMPLED_EVERY)
+
+
+def _measure(run: _SampledRun, rows: Batch, sample: int) -> None:
+    """Measure the conditions of a run on some rows; `sample` counts the measured batches."""
+    count = len(rows)
+    # A condition reads columns only, so origins can number the rows.
+    numbered = Batch(rows.columns, rows.time, np.arange(count), rows.path, None)
+    kept = [condition(numbered).rows.with_columns([]) for condition in run.conditions]
+    flags = [np.bincount(each.origin, minlength=count) > 0 for each in kept]
+    first = sample * PAIRS_MAX % len(run.pairs) if len(run.pairs) > PAIRS_MAX else 0
+    for pair in (run.pairs * 2)[first : first + min(PAIRS_MAX, len(run.pairs))]:
+        if len(kept[pair.first]):
+            pair.both(kept[pair.first], flags[pair.second])
+
+
+def _kept_by_both(kept: Batch, is_true: Flags) -> MapResult:
+    """Return those of the rows that one condition has kept for which another one is true."""
+    return MapResult(kept.take(np.flatnonzero(is_true[kept.origin])), None)

@@ -105,7 +105,7 @@ def test_the_last_tick_and_the_next_one(state: Path) -> None:
         "  owners: stay; no estimate, 0 of 2 intervals since the last tick are measured\n"
         f"  {OPERATOR}: speculative stays; no estimate of repairs\n"
         f"  {RUN}: other order; #2 and #0 and #1 takes 914 ns a row and #0 and #1, then #2 246 ns,"
-        " which saves 21.4% of a core\n"
+        " which saves 21.4% of a core; no estimate of 3 of 3 pairs, taken as independent\n"
         "  coordinator: in the process of worker 0, unless the run has --apart\n"
         "difference that it would make:\n"
         "  filters of stage 0: (a > 3) AND (a < 9), then (b > 2);"

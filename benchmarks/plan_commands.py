@@ -1,0 +1,57 @@
+"""`fsql bench`: commands that measure what the plan of a job gains."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TextIO
+
+import click
+
+from fsql.benchmarks.flags import number, picture, seconds
+from fsql.benchmarks.report import print_measurements
+from fsql.console.commands import pass_reporter
+
+if TYPE_CHECKING:
+    from fsql.console.reporter import Reporter
+
+
+@click.command(
+    "sharing", short_help="Measure the order of conditions, and queries with a common prefix."
+)
+@number("--rows", "Number of rows of each run.", 4_000_000)
+@seconds("--tick", "Seconds between two choices of `auto`.", 1.0, least=0.1)
+@number("--rounds", "Number of runs of each variant.", 1)
+@picture("the processor time of each variant")
+@pass_reporter
+def sharing(reporter: Reporter, picture: TextIO | None, **flags: Any) -> None:  # noqa: ANN401
+    """Filter rows by an expensive and a cheap condition, and run two queries after an expensive one.
+
+    "first" and "last" are where the expensive condition is written; "first-auto" and "last-auto" are the same
+    with ticks that are chosen.  "one" is a query after an expensive condition, "two" are two of them.
+    "busy_seconds" is the processor time of the worker.  "bytes_equal" compares the output of the first
+    query with that of the first run.  After the runs, the medians of the times are compared.
+    """
+    from fsql.benchmarks.sharing import Sharing, measure_sharing, sharing_svg
+
+    measured = []
+    for fields in measure_sharing(Sharing(**flags)):
+        measured.append(fields)
+        print_measurements(reporter, [fields])
+    if picture is not None:
+        click.echo(sharing_svg(measured), picture, nl=False)
+
+
+@click.command("correlated", short_help="Measure the order of conditions that are not independent.")
+@number("--rows", "Number of rows of each run.", 2_000_000)
+@number("--rounds", "Number of runs of each variant.", 3)
+@pass_reporter
+def correlated(reporter: Reporter, **flags: Any) -> None:  # noqa: ANN401
+    """Filter rows by four conditions that are true for the same rows, and a slower one that drops more.
+
+    "written" has the order of the script, "independent" one by a profile without pairs of conditions, "pairs"
+    by the whole profile.  "busy_seconds" is the processor time of the worker.  "bytes_equal" compares the
+    output with that of the first run.  After the runs, the medians of the times are compared.
+    """
+    from fsql.benchmarks.correlated import Correlated, measure_correlated
+
+    for fields in measure_correlated(Correlated(**flags)):
+        print_measurements(reporter, [fields])
