@@ -50,7 +50,7 @@ _BLOBS_PER_BATCH: Final = 16
 """Rows are whole batches of fsql, so Spark hands over few of them at once."""
 
 FAILED_PREFIX: Final = "fsql-spark-failed-"
-"""The beginning of the names of folders with the logs of failed sessions, in the folder of temporary files."""
+"""The beginning of the names of folders with the logs of failed sessions, among temporary files."""
 
 FAILED_MAX: Final = 5
 """How many of these folders are kept: a service whose Spark keeps failing would fill the disk."""
@@ -63,7 +63,7 @@ _DAEMON: Final = "fsql.job.spark_daemon"
 def spark_session(master: str, partitions: int) -> Iterator[SparkSession]:
     """Start Spark at a master URL, for shuffles into `partitions` partitions; stop it at the end.
 
-    Its log is removed at the end, unless Spark has failed; the logs of the last `FAILED_MAX` failures are kept.
+    Its log is removed at the end, unless Spark has failed: the last `FAILED_MAX` such logs are kept.
 
     Raises:
         FsqlError: E644, if there is no Java; E661, if Spark does not start or fails.
