@@ -55,11 +55,23 @@ class OptionKind(enum.Enum):
     DURATION = "a duration such as `10 s` (ms, s, min, h, d)"
 
 
+class Effect(enum.Enum):
+    """What another value of an option would change; all but ROWS may change while a job keeps its state."""
+
+    ROWS = "which rows there are, where they are, or the bytes that are written"
+    TIMES = (
+        "as ROWS, where a column of times has no `step` of its own; otherwise only when rows come"
+    )
+    PRESENCE = "as ROWS if one of the two values is missing; otherwise only when rows come"
+    PACE = "when rows come, what is kept of them meanwhile, or how the other side is authenticated"
+
+
 @dataclass(frozen=True, slots=True)
 class Option:
     """One option: its key, its values, and what it means; `about` is a line of documentation.
 
-    `elsewhere` are the keys that other systems give it; an error about one of these names the key.
+    `elsewhere` are the keys that other systems give it; an error about one of these names the key.  `effect`
+    says whether a job can continue on its state with another value.
     """
 
     key: str
@@ -70,6 +82,7 @@ class Option:
     required: bool = False
     greatest: int = 10**18
     elsewhere: tuple[str, ...] = ()
+    effect: Effect = Effect.ROWS
 
     def has_key(self, key: str) -> bool:
         """Return whether the option has that key, for some column if its own has a `*`."""

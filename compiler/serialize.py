@@ -63,9 +63,12 @@ def canonical_bytes(node: Node) -> bytes:
     return _encode(node, lambda _class, _field: True)
 
 
-def digest(node: Node) -> str:
-    """Return the SHA-256 of the canonical form, in hexadecimal."""
-    return hashlib.sha256(canonical_bytes(node)).hexdigest()
+def digest(node: Node, value_of: Callable[[Node, str], object] = getattr) -> str:
+    """Return the SHA-256 of the canonical form, in hexadecimal.
+
+    `value_of` returns the value of a field of a node, or what takes its place.
+    """
+    return hashlib.sha256(_encode(node, lambda _class, _field: True, value_of)).hexdigest()
 
 
 def operator_ids(job: Job) -> Mapping[Plan, str]:
@@ -93,12 +96,18 @@ def _is_computed(class_name: str, field: str) -> bool:
     return field not in _NOT_COMPUTED and f"{class_name}.{field}" not in _NOT_COMPUTED
 
 
-def _encode(root: Node, wanted: Callable[[str, str], bool]) -> bytes:
-    forms = _forms(root, wanted)
+def _encode(
+    root: Node,
+    wanted: Callable[[str, str], bool],
+    value_of: Callable[[Node, str], object] = getattr,
+) -> bytes:
+    forms = _forms(root, wanted, value_of)
     return json.dumps(forms, ensure_ascii=False, separators=(",", ":")).encode()
 
 
-def _forms(root: Node, wanted: Callable[[str, str], bool]) -> list[_Form]:
+def _forms(
+    root: Node, wanted: Callable[[str, str], bool], value_of: Callable[[Node, str], object]
+) -> list[_Form]:
     indexes: dict[Node, int] = {}
     forms: list[_Form] = []
     for node in walk(root):
@@ -106,7 +115,7 @@ def _forms(root: Node, wanted: Callable[[str, str], bool]) -> list[_Form]:
         name = type(node).__name__
         values = {
             _FORMER_NAMES.get((type(node), field.name), field.name): _form(
-                getattr(node, field.name), indexes
+                value_of(node, field.name), indexes
             )
             if wanted(name, field.name)
             else getattr(node, field.name) is not None
@@ -140,7 +149,7 @@ def _form(value: object, indexes: Mapping[Node, int]) -> _Form:
         case float():
             form = {"double": repr(value)}
         case LambdaBody(expression=body):
-            form = {"lambda": _forms(body, lambda _class, _field: True)}
+            form = {"lambda": _forms(body, lambda _class, _field: True, getattr)}
         case _:
             assert value is None or isinstance(value, bool | int | str), type(value)
             form = value

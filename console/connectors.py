@@ -6,6 +6,7 @@ import json
 import re
 from typing import TYPE_CHECKING, Any, Final
 
+from fsql.compiler.connectors import Effect
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.compiler.diagnostics.near_names import near_name
 from fsql.connectors.declared import DECLARED
@@ -101,6 +102,7 @@ def _option_json(option: Option) -> dict[str, Any]:
         "required": option.required,
         "default": option.default,
         "about": option.about,
+        "can_change": option.effect is not Effect.ROWS,
     }
 
 
@@ -110,6 +112,8 @@ def _option_lines(options: Sequence[Option]) -> Iterator[str]:
         required = ", required" if option.required else ""
         yield f"  '{option.key}': {option.expected_text}{required}{default}"
         yield f"      {_plain(option.about)}"
+        if option.effect is not Effect.ROWS:
+            yield "      can change while a job keeps its state"
 
 
 def _plain(about: str) -> str:

@@ -17,12 +17,14 @@ import msgspec
 from fsql.compiler.analysis.sharding import sharding_of
 from fsql.compiler.assignment import Assignment
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
+from fsql.compiler.logical import SinkTable, Table
 from fsql.compiler.serialize import digest
 from fsql.compiler.statistics import TICK_SECONDS
 from fsql.compiler.text.source import SourceText
 from fsql.compiler.tick_plan import Policy
 from fsql.connectors.live.live_splits import front_log_of, is_live, needs_front_log
 from fsql.connectors.opening import make_row_encoder
+from fsql.connectors.row_options import row_options
 from fsql.job.compilation import compile_job
 from fsql.job.first_plan import FirstPlan, with_first_plan
 from fsql.job.option_spans import locate_errors
@@ -43,6 +45,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from fsql.compiler.assignment import FrontTask
+    from fsql.compiler.node import Node
     from fsql.compiler.tick_plan import TickPlan
     from fsql.job.compilation import Compiled
     from fsql.job.planning import Splits
@@ -250,8 +253,15 @@ def prepare_job(description: JobDescription) -> PreparedJob:
 
 
 def plan_digest(result: Compiled) -> str:
-    """Return the digest of the plan of a job."""
-    return digest(result.job)
+    """Return the digest of the plan of a job, without the options that do not change rows."""
+    return digest(result.job, _row_value)
+
+
+def _row_value(node: Node, field: str) -> object:
+    """Return the value of a field of a node, without the options that do not change rows."""
+    if field == "options" and isinstance(node, Table | SinkTable):
+        return row_options(node)
+    return getattr(node, field)
 
 
 def split_names(splits: Splits) -> dict[int, tuple[str, ...]]:

@@ -118,7 +118,7 @@ CLUSTER_ROWS: Final[tuple[Row, ...]] = (
     (
         "E622",
         "state of another job",
-        "State belongs to one plan. Comments, white space and the name of the script are not part of it.",
+        "State belongs to one plan. Comments, the script's name and options such as `rate` may change.",
         "Use another state directory, or run the job that the state belongs to.",
         "fsql run other.sql --state state  # state of query.sql",
     ),

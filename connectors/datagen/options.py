@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
-from fsql.compiler.connectors import TIME_OPTIONS, Connector, Option, OptionKind
-from fsql.connectors.generated.options import ROW_OPTIONS
+from fsql.compiler.connectors import TIME_OPTIONS, Connector, Effect, Option, OptionKind
+from fsql.connectors.generated.options import RATE, ROW_OPTIONS
 
 _FIELD: Final = (
     Option(
@@ -57,7 +58,15 @@ CONNECTOR: Final = Connector(
     "generated rows for any columns, for trials and tests",
     reads=True,
     writes=False,
-    options=(*ROW_OPTIONS, *_FIELD, *TIME_OPTIONS),
+    options=(
+        *(
+            # The step of times that have none of their own is that of the rate.
+            replace(each, effect=Effect.TIMES) if each.key == RATE else each
+            for each in ROW_OPTIONS
+        ),
+        *_FIELD,
+        *TIME_OPTIONS,
+    ),
     notes="""\
 The value of a column in row i depends on the seed, the name of the column and i alone, so the same options
 give the same rows in every run, with any number of workers, and after a failure.  For a column without

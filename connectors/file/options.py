@@ -12,6 +12,7 @@ from fsql.compiler.connectors import (
     SHARDS_MAX,
     TIME_OPTIONS,
     Connector,
+    Effect,
     Layout,
     Option,
     OptionKind,
@@ -49,6 +50,7 @@ CONNECTOR: Final = Connector(
             OptionKind.DURATION,
             "follow the files: look for new lines and new files at this interval; see below",
             elsewhere=("monitor-interval", "mode", "follow"),
+            effect=Effect.PRESENCE,
         ),
         Option(
             "on_truncate",

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from fsql.compiler.connectors import ColumnRule, Option, OptionKind
+from fsql.compiler.connectors import ColumnRule, Effect, Option, OptionKind
+
+RATE: Final = "rate"
 
 ROW_OPTIONS: Final = (
     Option("seed", OptionKind.COUNT, "seed of the generated data", default="0"),
@@ -15,29 +17,38 @@ ROW_OPTIONS: Final = (
         elsewhere=("number-of-rows",),
     ),
     Option(
-        "rate",
+        RATE,
         OptionKind.POSITIVE,
         "records a second; as fast as possible if not given",
         elsewhere=("rows-per-second", "datagen.rows.per.second"),
+        effect=Effect.PACE,
     ),
     Option(
         "start_ms",
         OptionKind.COUNT,
         "with `rate`: when the first record falls due, in milliseconds of the machine's monotonic clock;"
         " when the table is first read if not given",
+        effect=Effect.PACE,
     ),
-    Option("peak_rate", OptionKind.POSITIVE, "with `rate`: records a second during a peak"),
+    Option(
+        "peak_rate",
+        OptionKind.POSITIVE,
+        "with `rate`: records a second during a peak",
+        effect=Effect.PACE,
+    ),
     Option(
         "peak_start_ms",
         OptionKind.COUNT,
         "with `peak_rate`: when the peak begins, in milliseconds after the first record",
         default="0",
+        effect=Effect.PACE,
     ),
     Option(
         "peak_ms",
         OptionKind.POSITIVE,
         "with `peak_rate`: how long the peak is, in milliseconds",
         default="1000",
+        effect=Effect.PACE,
     ),
 )
 """The options that all generators have."""

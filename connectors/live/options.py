@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from fsql.compiler.connectors import Option, OptionKind
+from fsql.compiler.connectors import Effect, Option, OptionKind
 
 NO_LIMIT: Final = "none"
 LOG_SIZE: Final = "log_mib"
@@ -32,4 +32,5 @@ LOG_OPTION: Final = Option(
     " source is not read until a snapshot makes room",
     default="1024",
     greatest=1 << 40,
+    effect=Effect.PACE,
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from fsql.compiler.connectors import TIME_OPTIONS, Connector, Option, OptionKind
+from fsql.compiler.connectors import TIME_OPTIONS, Connector, Effect, Option, OptionKind
 
 EVENTS: Final = ("all", "person", "auction", "bid")
 
@@ -35,6 +35,7 @@ CONNECTOR: Final = Connector(
             "rate",
             OptionKind.POSITIVE,
             "rows a second of the clock; as fast as possible if not given",
+            effect=Effect.PACE,
         ),
         *TIME_OPTIONS,
     ),

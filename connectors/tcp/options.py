@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from typing import Final
 
-from fsql.compiler.connectors import CHANGE_OPTIONS, FORMAT, Connector, Layout, Option, OptionKind
+from fsql.compiler.connectors import (
+    CHANGE_OPTIONS,
+    FORMAT,
+    Connector,
+    Effect,
+    Layout,
+    Option,
+    OptionKind,
+)
 
 CONNECTOR: Final = Connector(
     "tcp",
@@ -18,6 +26,7 @@ CONNECTOR: Final = Connector(
             "key",
             OptionKind.TEXT,
             "file of the key that job and consumer share; the user's own unless given",
+            effect=Effect.PACE,
         ),
         FORMAT,
         *CHANGE_OPTIONS,

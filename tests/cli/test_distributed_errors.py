@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import signal
 import socket
 import stat
 from typing import TYPE_CHECKING
@@ -17,7 +18,7 @@ from fsql.runtime.key_file import load_or_create_key
 from fsql.runtime.wire.seal import VERSION, Seal
 from fsql.tests.cli.commands import NUMBERS, fsql, process
 from fsql.tests.cluster.twin import wait_until
-from fsql.tests.command_server import run_command
+from fsql.tests.command_server import Command, run_command
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -197,6 +198,19 @@ def test_the_model_keeps_no_state(tmp_path: Path) -> None:
     assert said.err.endswith(
         "Error: --state cannot be used with --engine model, which runs in one process\n",
     )
+
+
+def test_a_job_continues_with_another_rate(tmp_path: Path) -> None:
+    """At the first rate, it would take twelve minutes."""
+    path, written = script(tmp_path), tmp_path / "out.ndjson"
+    run = ("run", "--quiet", "--snapshot-ms", "50", "--state", str(tmp_path / "state"), str(path))
+    path.write_text(SCRIPT.replace("'rate' = '1000'", "'rate' = '2'"))
+    with Command(run) as slow:
+        wait_until(lambda: written.exists() and written.stat().st_size > 0, "a row")
+        slow.send_signal(signal.SIGTERM)
+    path.write_text(SCRIPT.replace("'rate' = '1000'", "'rate' = '1000000'"))
+    assert fsql(*run) == (0, "", "")
+    assert written.read_text() == "".join(f'{{"n":{number}}}\n' for number in range(1500))
 
 
 def test_a_state_directory_says_what_it_is_of(tmp_path: Path) -> None:

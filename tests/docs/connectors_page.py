@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from fsql.compiler.connectors import OptionKind
+from fsql.compiler.connectors import Effect, OptionKind
 from fsql.connectors.declared import DECLARED
 from fsql.console.connectors import own_options, uses
 
@@ -22,6 +22,10 @@ _HEAD: Final = """\
 
 The option `connector` of a table names where its rows come from or go to, the option `format` how they are
 written there.  `fsql connectors` prints what this page has, `fsql connectors NAME` one entry of it.
+
+A job that [keeps state](operations.md#keep-state) continues with the options with which it began.  Those with
+the mark ↻ can have other values: they do not change which rows there are.  For `rate` of connector `datagen`
+this requires that each TIMESTAMP column has a `step`; `source.monitor-interval` cannot be added or removed.
 
 | connector | reads | writes | formats | |
 |---|---|---|---|---|
@@ -48,10 +52,14 @@ def connectors_page() -> str:
 
 def _table(options: Sequence[Option]) -> str:
     rows = "".join(
-        f"| `{option.key}` | {_values(option)} | {_default(option)} | {option.about} |\n"
+        f"| {_key(option)} | {_values(option)} | {_default(option)} | {option.about} |\n"
         for option in options
     )
     return f"| option | values | default | |\n|---|---|---|---|\n{rows}"
+
+
+def _key(option: Option) -> str:
+    return f"`{option.key}`" if option.effect is Effect.ROWS else f"`{option.key}` ↻"
 
 
 def _values(option: Option) -> str:

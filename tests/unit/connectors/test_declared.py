@@ -9,8 +9,11 @@ import pytest
 
 import fsql.connectors
 import fsql.formats
-from fsql.compiler.connectors import FORMAT, Connector, Format, Layout
+from fsql.compiler.connectors import FORMAT, Connector, Effect, Format, Layout
 from fsql.connectors.declared import DECLARED
+from fsql.job.compilation import compile_job
+from fsql.job.description import plan_digest
+from fsql.job.script_file import script_of_text
 
 
 def _names(connector: Connector | Format) -> str:
@@ -54,6 +57,81 @@ def test_every_folder_with_a_declaration_is_declared(package: object) -> None:
     }
     declared = DECLARED.connectors if package is fsql.connectors else DECLARED.formats
     assert found == {each.name.replace("-", "_") for each in declared}
+
+
+def test_options_that_can_change_while_a_job_keeps_its_state() -> None:
+    """All other options change which rows there are, or which bytes are written."""
+    generated = ("rate", "start_ms", "peak_rate", "peak_start_ms", "peak_ms")
+    pace, times, presence = Effect.PACE, Effect.TIMES, Effect.PRESENCE
+    declared = {each.name: each.options for each in DECLARED.connectors}
+    declared |= {each.name: each.options for each in DECLARED.formats}
+    assert {
+        (name, option.key): option.effect
+        for name, options in declared.items()
+        for option in options
+        if option.effect is not Effect.ROWS
+    } == {
+        ("file", "source.monitor-interval"): presence,
+        **{(name, "log_mib"): pace for name in ("file", "stdin", "socket")},
+        ("tcp", "key"): pace,
+        **{(name, key): pace for name in ("words", "documents", "datagen") for key in generated},
+        ("datagen", "rate"): times,
+        ("nexmark", "rate"): pace,
+    }
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "same"),
+    [
+        ("'connector' = 'words', 'count' = '3'", "'connector' = 'words', 'count' = '4'", "other"),
+        (
+            "'connector' = 'words', 'rate' = '3', 'peak_rate' = '5'",
+            "'connector' = 'words', 'start_ms' = '4'",
+            "same",
+        ),
+        ("'connector' = 'datagen', 'rate' = '3'", "'connector' = 'datagen', 'rate' = '4'", "same"),
+        (
+            "'connector' = 'socket', 'address' = '127.0.0.1:1', 'log_mib' = '1'",
+            "'connector' = 'socket', 'address' = '127.0.0.1:1'",
+            "same",
+        ),
+        (
+            "'connector' = 'file', 'path' = 'a', 'source.monitor-interval' = '1 s'",
+            "'connector' = 'file', 'path' = 'a', 'source.monitor-interval' = '2 s'",
+            "same",
+        ),
+        (
+            "'connector' = 'file', 'path' = 'a', 'source.monitor-interval' = '1 s'",
+            "'connector' = 'file', 'path' = 'a'",
+            "other",
+        ),
+    ],
+)
+def test_plans_are_equal_if_only_such_options_differ(first: str, second: str, same: str) -> None:
+    assert (digest_of("line STRING", first) == digest_of("line STRING", second)) is (same == "same")
+
+
+@pytest.mark.parametrize(
+    ("columns", "step", "same"),
+    [
+        ("line STRING, at TIMESTAMP(3)", "", "other"),
+        ("line STRING, at TIMESTAMP(3)", ", 'fields.at.step' = '1 s'", "same"),
+        ("line STRING, of ROW<at TIMESTAMP(3)>", "", "other"),
+    ],
+)
+def test_the_rate_of_datagen_is_the_step_of_its_times(columns: str, step: str, same: str) -> None:
+    one, two = (f"'connector' = 'datagen', 'rate' = '{rate}'{step}" for rate in (3, 4))
+    assert (digest_of(columns, one) == digest_of(columns, two)) is (same == "same")
+
+
+def digest_of(columns: str, options: str) -> str:
+    """Return the digest of the plan of a job that reads a table."""
+    text = (
+        f"CREATE TABLE t ({columns}) WITH ({options});\n"
+        "CREATE TABLE o (line STRING) WITH ('connector' = 'blackhole');\n"
+        "INSERT INTO o SELECT line FROM t;\n"
+    )
+    return plan_digest(compile_job(script_of_text(text, {})))
 
 
 @pytest.mark.parametrize("connector", DECLARED.connectors, ids=_names)
