@@ -23,11 +23,13 @@ from typing import TYPE_CHECKING, ClassVar
 
 from fsql.compiler.logical import JoinKind
 from fsql.compiler.node import Node
+from fsql.compiler.sqltypes import TIMESTAMP
 
 if TYPE_CHECKING:
     from fsql.compiler.expression import AggregateCall, Expression
     from fsql.compiler.logical import OrderKey, OverCall, RankFunction, SinkTable, Table, TimeRange
     from fsql.compiler.schema import Schema
+    from fsql.compiler.sqltypes import SqlType
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,6 +97,8 @@ class ToExpiry(MapFunction):
 @dataclass(frozen=True, eq=False)
 class ToRowTime(MapFunction):
     """Append the time of the row's root position.  (`logical.AssignRowTime`)."""
+
+    type: SqlType = TIMESTAMP
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,7 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fsql.compiler import syntax
-from fsql.compiler.binder.join import equality_keys, side_by_side
+from fsql.compiler.binder.join import all_from, equality_keys, shift_columns, side_by_side
+from fsql.compiler.binder.lookup_join import with_rows_at_rest
 from fsql.compiler.binder.outer_join import with_columns
 from fsql.compiler.binder.relation import Relation, filter_relation
 from fsql.compiler.binder.report import Refusal, not_implemented, refusal
@@ -28,7 +29,9 @@ from fsql.compiler.logical import (
     Plan,
     Project,
     Scan,
+    TimeKind,
     append_only,
+    tables,
 )
 from fsql.compiler.sqltypes import FLOATING
 
@@ -48,6 +51,8 @@ def join_versions(
 ) -> Relation:
     """Return the join of each row of the left with the version of the right at its event time.
 
+    A table at rest has one version of each key (`lookup_join.py`).
+
     Raises:
         Refusal: E203, E204, E304, E310, E323; E301 if LEFT JOIN has a condition that is not on a key.
     """
@@ -66,36 +71,44 @@ def join_versions(
     else:
         primary, versions = ranked.key, ranked.time
         right = with_columns(right.fields, ranked.plan)
-    if versions is None:
+    if versions is None and not _is_at_rest(right.plan, context):
         raise _invalid(
             "temporal join with a table that has no event time",
             span,
-            "declare a WATERMARK in CREATE TABLE: a version is valid from its event time on",
+            "declare a WATERMARK in CREATE TABLE: a version is valid from its event time on; or make it a"
+            " table at rest, which has one row for each key: 'time' = 'start'",
         )
-    keys, rest = _keys(left, primary, on, context)
-    missing = [right.plan.schema[index].name for index in primary if index not in keys]
-    if missing:
-        raise _invalid(
-            "temporal join without an equality for each column of the PRIMARY KEY",
-            span,
-            f"add an equality to ON for: {', '.join(missing)}",
-        )
+    pairs, rest = _matched_keys(left, right, primary, on, context, span)
+    if versions is None:
+        # The rows of a table at rest do not change, so one that is filtered out is no match at any time.
+        of_right = [each for each in rest if all_from(each, left.width)]
+        rest = [each for each in rest if each not in of_right]
+        own = [shift_columns(each, -left.width, context.source_spans) for each in of_right]
+        right = right.with_plan(filter_relation(right.plan, own))
     if rest and kind is JoinKind.LEFT:
         raise not_implemented(
             "conditions of a temporal LEFT JOIN other than on the PRIMARY KEY",
             span,
             help="join by the key alone, and use CASE WHEN in SELECT",
         )
-    pairs = [keys[index] for index in primary]
-    plan = with_versions(
-        kind,
-        VersionedSide(left.plan, time.index, tuple(mine for mine, _ in pairs)),
-        VersionedSide(right.plan, versions, tuple(theirs for _, theirs in pairs)),
-        context,
-        span,
-    )
+    if versions is None:
+        plan = with_rows_at_rest(kind, left.plan, right.plan, pairs)
+    else:
+        plan = with_versions(
+            kind,
+            VersionedSide(left.plan, time.index, tuple(mine for mine, _ in pairs)),
+            VersionedSide(right.plan, versions, tuple(theirs for _, theirs in pairs)),
+            context,
+            span,
+        )
     fields = rename_fields(side_by_side(left, right), plan)
     return Relation(filter_relation(plan, rest), fields)
+
+
+def _is_at_rest(plan: Plan, context: Context) -> bool:
+    """Return whether a table without event time is read before all tables that have it."""
+    times = [context.catalog.table(table.ordinal).time for table in tables(plan)]
+    return all(time in {None, TimeKind.START} for time in times)
 
 
 def _version_time(plan: Plan) -> int | None:
@@ -141,6 +154,30 @@ def _primary_key(right: Relation, span: Span, context: Context) -> tuple[int, ..
             )
         key = carried
     return key
+
+
+def _matched_keys(  # noqa: PLR0913 - the parts of a join
+    left: Relation,
+    right: Relation,
+    primary: tuple[int, ...],
+    on: Sequence[Expression],
+    context: Context,
+    span: Span,
+) -> tuple[list[tuple[Expression, Expression]], list[Expression]]:
+    """Return the pair that equates each column of the primary key, in its order, and the other conditions.
+
+    Raises:
+        Refusal: E323 if a column has none.
+    """
+    keys, rest = _keys(left, primary, on, context)
+    missing = [right.plan.schema[index].name for index in primary if index not in keys]
+    if missing:
+        raise _invalid(
+            "temporal join without an equality for each column of the PRIMARY KEY",
+            span,
+            f"add an equality to ON for: {', '.join(missing)}",
+        )
+    return [keys[index] for index in primary], rest
 
 
 def _keys(

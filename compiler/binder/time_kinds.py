@@ -51,7 +51,7 @@ def decide_times(
         table.ordinal
         for insert in inserts
         for node in operators(insert.query)
-        if isinstance(node, AssignRowTime)
+        if isinstance(node, AssignRowTime) and not node.at_rest
         for table in tables(node)
     }
     times = {

@@ -261,8 +261,9 @@ MEANING_ROWS: Final[tuple[Row, ...]] = (
         "invalid temporal or ASOF join",
         (
             "A temporal join is with a table whose rows are versions of a key: it has a PRIMARY KEY, which ON"
-            " equates, and a WATERMARK. The time is an event-time column of the left side. An ASOF join"
-            " compares one event time of each side."
+            " equates, and a WATERMARK, or is at rest; or with a view that keeps the last row of each key by"
+            " its event time. The time is an event-time column of the left side. An ASOF join compares one"
+            " event time of each side."
         ),
         "Declare what the message names in CREATE TABLE, or add the equality to ON.",
         "SELECT a.k FROM a JOIN b FOR SYSTEM_TIME AS OF a.at ON a.k = b.k;  -- b without a PRIMARY KEY",

@@ -11,7 +11,7 @@ from fsql.compiler.functions.coercion import coercible
 from fsql.compiler.functions.time_zones import zone_of
 from fsql.compiler.logical.plan import Plan, time_type
 from fsql.compiler.schema import Column, Schema
-from fsql.compiler.sqltypes import BIGINT, TIMESTAMP, Kind
+from fsql.compiler.sqltypes import BIGINT, TIMESTAMP, Kind, SqlType
 
 if TYPE_CHECKING:
     from fsql.compiler.logical.declared import Table
@@ -180,18 +180,21 @@ class AssignExpiry(Plan):
 class AssignRowTime(Plan):
     """Each row with `row_time`, the time of its root position, which is event time with the delay 0.
 
-    All tables below have event time or arrival times.  Output: the input's columns, then that time.
+    All tables below have event time or arrival times, or all are at rest if `at_rest`: their time is before
+    all others.  Output: the input's columns, then that time, a TIMESTAMP of the given type.
     Path: unchanged.
     """
 
     input: Plan
+    type: SqlType = TIMESTAMP
+    at_rest: bool = False
 
     @cached_property
     def schema(self) -> Schema:
         """Return the input's columns, then the time."""
         return (
             *self.input.schema,
-            Column("row_time", TIMESTAMP, nullable=False, time_attribute=True),
+            Column("row_time", self.type, nullable=False, time_attribute=True),
         )
 
 

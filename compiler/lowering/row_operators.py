@@ -73,4 +73,4 @@ def _function(plan: RowOperator) -> MapFunction:  # noqa: PLR0911 - one line for
         case AssignExpiry():
             return ToExpiry(plan.time_column, plan.wait_us, plan.delay_us, plan.grain_us)
         case AssignRowTime():
-            return ToRowTime()
+            return ToRowTime(plan.type)

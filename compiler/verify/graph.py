@@ -19,7 +19,7 @@ from fsql.compiler import graph as g
 from fsql.compiler.expression import ColumnRef
 from fsql.compiler.logical import session_levels
 from fsql.compiler.node import walk
-from fsql.compiler.sqltypes import BIGINT, STRING, TIMESTAMP
+from fsql.compiler.sqltypes import BIGINT, STRING
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -175,7 +175,7 @@ def _time_types(
 ) -> list[SqlType]:
     """Return the types of the times that a function appends."""
     if isinstance(function, g.ToRowTime):
-        return [TIMESTAMP]
+        return [function.type]
     return [types[function.time_column].without_fraction] * (
         1 if isinstance(function, g.ToExpiry) else 3
     )

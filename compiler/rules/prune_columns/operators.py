@@ -82,7 +82,7 @@ def _row_operator(  # noqa: PLR0911 - one line for each kind
             )
             return _append_columns(plan, expiring, below, range(1))
         case logical.AssignRowTime():
-            timed = logical.AssignRowTime(below.plan)
+            timed = dataclasses.replace(plan, input=below.plan)
             return _append_columns(plan, timed, below, range(1))
         case logical.ToChangelog(key=key):
             changes = logical.ToChangelog(below.plan, key)
