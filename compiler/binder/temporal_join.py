@@ -65,19 +65,7 @@ def join_versions(
     if not append_only(left.plan):
         raise refusal("E310", "temporal join of rows that can be retracted", span)
     time = event_time_field(left, at, context.source_spans)
-    ranked = ranked_versions(right.plan)
-    if ranked is None:
-        primary, versions = _primary_key(right, span, context), _version_time(right.plan)
-    else:
-        primary, versions = ranked.key, ranked.time
-        right = with_columns(right.fields, ranked.plan)
-    if versions is None and not _is_at_rest(right.plan, context):
-        raise _invalid(
-            "temporal join with a table that has no event time",
-            span,
-            "declare a WATERMARK in CREATE TABLE: a version is valid from its event time on; or make it a"
-            " table at rest, which has one row for each key: 'time' = 'start'",
-        )
+    right, primary, versions = _versions(right, span, context)
     pairs, rest = _matched_keys(left, right, primary, on, context, span)
     if versions is None:
         # The rows of a table at rest do not change, so one that is filtered out is no match at any time.
@@ -103,6 +91,28 @@ def join_versions(
         )
     fields = rename_fields(side_by_side(left, right), plan)
     return Relation(filter_relation(plan, rest), fields)
+
+
+def _versions(
+    right: Relation, span: Span, context: Context
+) -> tuple[Relation, tuple[int, ...], int | None]:
+    """Return the rows that are versions, their key, and the column of their time: None of a table at rest.
+
+    Raises:
+        Refusal: E323.
+    """
+    ranked = ranked_versions(right.plan)
+    if ranked is not None:
+        return with_columns(right.fields, ranked.plan), ranked.key, ranked.time
+    primary, time = _primary_key(right, span, context), _version_time(right.plan)
+    if time is None and not _is_at_rest(right.plan, context):
+        raise _invalid(
+            "temporal join with a table that has no event time",
+            span,
+            "declare a WATERMARK in CREATE TABLE: a version is valid from its event time on; or make it a"
+            " table at rest, which has one row for each key: 'time' = 'start'",
+        )
+    return right, primary, time
 
 
 def _is_at_rest(plan: Plan, context: Context) -> bool:
@@ -156,7 +166,7 @@ def _primary_key(right: Relation, span: Span, context: Context) -> tuple[int, ..
     return key
 
 
-def _matched_keys(  # noqa: PLR0913 - the parts of a join
+def _matched_keys(
     left: Relation,
     right: Relation,
     primary: tuple[int, ...],
