@@ -35,6 +35,7 @@ from fsql.console.flags import (
     execute,
     existing_of,
     existing_outputs,
+    explain_to,
     keys,
     profile,
     snapshot_ms,
@@ -182,6 +183,7 @@ def main(ctx: click.Context) -> None:
 )
 @auto
 @profile
+@explain_to
 @tick_seconds(
     "Interval at which workers write statistics and --auto chooses ticks; 0 for never.",
     TICK_SECONDS,
@@ -221,11 +223,9 @@ def run(
     if needs_processes(flags):
         code = run_with_flags(the_script, options, flags, reporter)
     else:
-        from fsql.console.before_run import print_profile_problem
         from fsql.console.run import run_script
 
-        print_profile_problem(options, reporter)
-        code = run_script(the_script, options, reporter, flags["form"])
+        code = run_script(the_script, options, reporter, flags["form"], flags["explain_to"])
     click.get_current_context().exit(code)
 
 

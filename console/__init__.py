@@ -9,6 +9,7 @@
 | `before_run`, `unused_parameters`                    | warnings before the first row                      |
 | `time_warnings`                                      | warnings about event times                         |
 | `standard_output`, `change_table`, `inspections`     | the rows of a bare SELECT; what SHOW prints        |
+| `explained_run`                                      | the plan of a run with the rows of its operators   |
 | `progress`, `panel`, `rates`, `job_progress`         | progress while a job runs                          |
 | `summary`                                            | the summary at the end                             |
 | `text_table`, `chart`, `written_file`                | tables, charts and files that commands write       |

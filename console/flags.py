@@ -100,6 +100,16 @@ profile = click.option(
 )
 
 
+explain_to = click.option(
+    "--explain",
+    "explain_to",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="After the run, write its logical plan with the rows that each operator has returned, to FILE.html, "
+    "FILE.svg or FILE.txt.",
+)
+
+
 def tick_seconds(help_: str, default: float | None) -> Flag:
     """Return the flag for the length of an interval of statistics, with its default."""
     return click.option(

@@ -9,6 +9,7 @@ import click
 from fsql.console.forked_commands import open_fork_server
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from fsql.console.reporter import Reporter
@@ -36,6 +37,7 @@ class RunFlags(TypedDict):
     auto: bool
     tick_seconds: float
     profile: Path | None
+    explain_to: Path | None
     keys: Path | None
     coordination: str | None
     credentials: Path | None
@@ -64,6 +66,8 @@ def needs_processes(flags: RunFlags) -> bool:
     if flags["profile"] is not None and flags["engine"] != "columnar":
         raise click.UsageError(f"--profile cannot be used with --engine {flags['engine']}")
     asked = [name for name, value in wanted.items() if value is not None]
+    if flags["explain_to"] is not None:
+        _check_explain(flags, asked)
     if flags["engine"] == "columnar":
         return bool(asked) or flags["workers"] > 1
     if asked:
@@ -72,6 +76,29 @@ def needs_processes(flags: RunFlags) -> bool:
             f"{asked[0]} cannot be used with --engine {flags['engine']}, which runs {where}"
         )
     return False
+
+
+def _check_explain(flags: RunFlags, asked: Sequence[str]) -> None:
+    """Check that the rows of operators can be counted, and that the file has a known suffix.
+
+    Raises:
+        click.UsageError: if one of them is not so.
+    """
+    from fsql.job.explain_run import PRINTERS
+
+    file = flags["explain_to"]
+    assert file is not None
+    if file.suffix not in PRINTERS:
+        raise click.UsageError(f"--explain requires a FILE with suffix {', '.join(PRINTERS)}")
+    others = [
+        *asked,
+        *(["--workers"] if flags["workers"] > 1 else []),
+        *(["--profile"] if flags["profile"] is not None else []),
+        *([f"--engine {flags['engine']}"] if flags["engine"] != "columnar" else []),
+    ]
+    if others:
+        reason = "rows are counted in a run of one process, with the plan of the script"
+        raise click.UsageError(f"--explain cannot be used with {others[0]}: {reason}")
 
 
 def run_with_flags(script: Script, options: RunOptions, flags: RunFlags, reporter: Reporter) -> int:

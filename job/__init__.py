@@ -11,6 +11,7 @@ The console, the library and the worker processes use it.  It handles files and 
 | `inferred_columns`                 | columns that a script does not declare                             |
 | `functions`, `udf`                 | functions of scripts in Python, and how they are declared          |
 | `explain_stage`, `inspections`     | a script at one stage; what SHOW and DESCRIBE ask for              |
+| `explain_run`                      | the logical plan with the rows of a run                            |
 | `explain_ticks`, `plan_in_force`   | the plan of a job after its ticks, and what the next would change  |
 | `planning`                         | opens the sources of a job and chooses its tick plan               |
 | `profile`, `first_plan`            | profiles input at rest; the plan with which a job starts then      |

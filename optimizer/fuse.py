@@ -25,7 +25,7 @@ from fsql.compiler.tick_plan import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     PolicyOf = Callable[[int, graph.Combine, frozenset[int]], Policy]
 
@@ -49,6 +49,13 @@ def fuse(whole: graph.Graph, policy_of: PolicyOf, repairs_free: int) -> tuple[St
     return _Fusion(whole, policy_of, repairs_free).stages()
 
 
+def outputs_of(whole: graph.Graph) -> Mapping[int, tuple[Output, ...]]:
+    """Return the outputs of each vertex of a graph, by its index; they do not depend on policies."""
+    fusion = _Fusion(whole, lambda *_: Policy.ORDERED, 0)
+    fusion.stages()
+    return fusion.outputs
+
+
 class _Fusion:
     def __init__(
         self,
@@ -60,12 +67,12 @@ class _Fusion:
         self._graph = whole
         self._policy_of = policy_of
         self._drafts: list[_StageDraft] = []
-        self._outputs: dict[int, tuple[Output, ...]] = {}
+        self.outputs: dict[int, tuple[Output, ...]] = {}
         self._sources: dict[int, frozenset[int]] = {}
 
     def stages(self) -> tuple[Stage, ...]:
         for index, vertex in enumerate(self._graph.vertices):
-            self._outputs[index] = self._fuse_vertex(index, vertex)
+            self.outputs[index] = self._fuse_vertex(index, vertex)
         return tuple(Stage(d.head, tuple(d.steps), tuple(d.sends)) for d in self._drafts)
 
     def _fuse_vertex(self, index: int, vertex: graph.Vertex) -> tuple[Output, ...]:
@@ -91,8 +98,8 @@ class _Fusion:
         return tuple(
             output
             for below in vertex.inputs
-            if below in self._outputs
-            for output in self._outputs[below]
+            if below in self.outputs
+            for output in self.outputs[below]
         )
 
     def _add_stage(
@@ -132,7 +139,7 @@ class _Fusion:
         sources: set[int] = set()
         for side, entry in enumerate(entries):
             keys = grouping.operation.keys[side]
-            for stage, step in self._outputs[entry]:
+            for stage, step in self.outputs[entry]:
                 self._drafts[stage].sends.append(Send(step, ToFold(number, side, keys)))
                 sources |= self._sources[stage]
         inputs = tuple(

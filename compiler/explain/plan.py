@@ -7,6 +7,7 @@ A plan is drawn from the sink down to the scans. An operator with several reader
 from __future__ import annotations
 
 from collections import Counter
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from fsql.compiler.analysis.properties import derived_keys
@@ -38,12 +39,20 @@ if TYPE_CHECKING:
     from fsql.compiler.schema import Schema
 
 
-def logical_text(job: Job, *, details: bool = True, scan_lines: ScanLines = no_scan_lines) -> str:
+def logical_text(
+    job: Job,
+    *,
+    details: bool = True,
+    scan_lines: ScanLines = no_scan_lines,
+    rows: Mapping[Plan, int] = MappingProxyType({}),
+) -> str:
     """Return the plans of all INSERTs as trees.
 
-    With `details`, each operator has lines for its columns and for its changes, key and state.
+    With `details`, each operator has lines for its columns and for its changes, key and state, and for the
+    `rows` that it has returned in a run, if they are given.
     """
-    drawing = _Drawing([insert.query for insert in job.inserts], scan_lines, details=details)
+    queries = [insert.query for insert in job.inserts]
+    drawing = _Drawing(queries, scan_lines, details=details, rows=rows)
     lines = drawing.shared_lines()
     for insert in job.inserts:
         above = _insert_details(insert) if details else ()
@@ -106,7 +115,14 @@ def _key_json(schema: Schema, key: Key | None) -> tuple[str, ...] | None:
 class _Drawing:
     """The trees of several plans, and their shared parts."""
 
-    def __init__(self, plans: list[Plan], scan_lines: ScanLines, *, details: bool) -> None:
+    def __init__(
+        self,
+        plans: list[Plan],
+        scan_lines: ScanLines,
+        *,
+        details: bool,
+        rows: Mapping[Plan, int] = MappingProxyType({}),
+    ) -> None:
         found = dict.fromkeys(node for plan in plans for node in operators(plan))
         readers = Counter([*plans, *(below for node in found for below in node.inputs)])
         shared = [node for node in found if readers[node] > 1]
@@ -115,7 +131,9 @@ class _Drawing:
         for node in found:
             head = headline(operator_name(node), operator_parts(node, scan_lines))
             below = tuple(self.tree(each) for each in node.inputs)
-            self._trees[node] = Tree(head, _plan_details(node) if details else (), below)
+            above = _plan_details(node) if details else ()
+            counted = (f"rows: {rows[node]:,}",) if node in rows else ()
+            self._trees[node] = Tree(head, (*above, *counted), below)
 
     def shared_lines(self) -> list[str]:
         """Return the definitions of shared parts, each before its readers."""

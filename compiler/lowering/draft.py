@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from fsql.compiler.graph import Broadcast, Graph, LateSink, Operation, Source, Vertex
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from fsql.compiler.logical import Plan, Table
 
@@ -75,8 +75,11 @@ class Draft:
         inputs = (*vertex.inputs, back_edge)
         self._vertices[merge] = dataclasses.replace(vertex, inputs=inputs)
 
-    def finish(self) -> Graph:
-        """Return the graph, with a Broadcast after each vertex that has several readers."""
+    def finish(self) -> tuple[Graph, Sequence[int]]:
+        """Return the graph, with a Broadcast after each vertex that has several readers.
+
+        Return also, for the index of each vertex, that of the vertex of the graph that has its rows.
+        """
         readers = Counter(index for vertex in self._vertices for index in vertex.inputs)
         finished: list[Vertex] = []
         output_of: list[int] = []
@@ -85,16 +88,15 @@ class Draft:
             if readers[index] > 1:
                 finished.append(self._copies(index, len(finished) - 1))
             output_of.append(len(finished) - 1)
-        return Graph(
-            tuple(
-                vertex
-                if isinstance(vertex.operation, Broadcast)
-                else dataclasses.replace(
-                    vertex, inputs=tuple(output_of[index] for index in vertex.inputs)
-                )
-                for vertex in finished
+        vertices = tuple(
+            vertex
+            if isinstance(vertex.operation, Broadcast)
+            else dataclasses.replace(
+                vertex, inputs=tuple(output_of[index] for index in vertex.inputs)
             )
+            for vertex in finished
         )
+        return Graph(vertices), output_of
 
     def _copies(self, index: int, position: int) -> Vertex:
         """Return the Broadcast after vertex `index`, which is at `position` in the finished graph.

@@ -6,7 +6,7 @@ a Broadcast.  Subplans that differ only in the numbers of their scans are lowere
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from fsql.compiler import logical
 from fsql.compiler.lowering.aggregate import lower_aggregate
@@ -25,7 +25,16 @@ from fsql.compiler.lowering.window import lower_window_aggregate
 from fsql.compiler.serialize import operator_ids
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from fsql.compiler.graph import Graph
+
+
+class Lowered(NamedTuple):
+    """A graph, and for each operator the index of the vertex that has its rows."""
+
+    graph: Graph
+    vertices: Mapping[logical.Plan, int]
 
 
 def lower(job: logical.Job) -> Graph:
@@ -33,6 +42,11 @@ def lower(job: logical.Job) -> Graph:
 
     Vertices are in dependency order, except for the back edge of a cycle.
     """
+    return lower_operators(job).graph
+
+
+def lower_operators(job: logical.Job) -> Lowered:
+    """Return the drifting-state graph of `job`, and where the rows of its operators are."""
     draft = Draft(operator_ids(job))
     lowered: dict[logical.Plan, int] = {}
     copies = copies_of(job)
@@ -48,7 +62,11 @@ def lower(job: logical.Job) -> Graph:
                 inputs = tuple(lowered[below] for below in plan.inputs)
                 lowered[plan] = _lower_operator(draft, plan, inputs)
         lower_insert(draft, insert, number, lowered[insert.query])
-    return draft.finish()
+    for plan, original in copies.items():
+        for own, theirs in zip(logical.operators(plan), logical.operators(original), strict=True):
+            lowered.setdefault(own, lowered[theirs])
+    graph, indexes = draft.finish()
+    return Lowered(graph, {plan: indexes[rows] for plan, rows in lowered.items()})
 
 
 def _lower_operator(  # noqa: C901 - one case for each operator

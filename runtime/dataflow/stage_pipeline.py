@@ -79,6 +79,8 @@ class StagePipeline:
             Address(barrier_stage, insert, PortKind.SINK): instrument("encode", encoding.encode)
             for insert, encoding in encodings.items()
         }
+        self.rows = [0] * (1 + len(stage.steps))
+        """The number of rows of the head, then of each step."""
         self._head_schema = schema_of(stage, HEAD)
         self._steps = [
             (
@@ -107,6 +109,7 @@ class StagePipeline:
 
     def run(self, batch: Batch) -> tuple[Sends, list[Batch]]:
         """Return rows with their targets, and the errors; empty batches are left out."""
+        self.rows[0] += len(batch)
         if self._few_steps is not None and are_few(batch.columns, len(batch)):
             try:
                 return self._encode_sends(self._run_few(self._few_steps, batch)), []
@@ -119,6 +122,7 @@ class StagePipeline:
             results[index] = result.rows
             if result.errors is not None and len(result.errors):
                 errors.append(result.errors)
+            self.rows[1 + index] += len(result.rows)
         self._samples.take(results)
         sends = [(to, results[step]) for step, to in self._sends if len(results[step])]
         return self._encode_sends(sends), errors
@@ -142,6 +146,8 @@ class StagePipeline:
         results = {HEAD: FewRows.of(batch, self._head_schema)}
         for index, (source, function) in enumerate(steps):
             results[index] = function(results[source])
+        for index in range(len(steps)):
+            self.rows[1 + index] += len(results[index])
         return [(to, results[step].batch()) for step, to in self._sends if len(results[step])]
 
 

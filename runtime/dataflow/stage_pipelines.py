@@ -11,7 +11,7 @@ import numpy as np
 
 from fsql.compiler.plan_choices import with_choices
 from fsql.compiler.pre_aggregation import read_columns
-from fsql.compiler.tick_plan import FoldHead
+from fsql.compiler.tick_plan import HEAD, FoldHead
 from fsql.runtime.batch import END
 from fsql.runtime.dataflow.stage_pipeline import Instrumentation, StagePipeline
 from fsql.runtime.kernels.aggregate.pre_aggregation import PreAggregation
@@ -77,6 +77,14 @@ class StagePipelines:
             assert columns is not None
             self._pre_aggregations[to] = PreAggregation(columns, to.pre_aggregates)
         return self._pre_aggregations[to]
+
+    def rows_passed(self) -> dict[tuple[int, int], int]:
+        """Return how many rows each step has made, by stage and step, since the plan last changed."""
+        return {
+            (stage, HEAD + number): rows
+            for stage, pipeline in enumerate(self._pipelines)
+            for number, rows in enumerate(pipeline.rows)
+        }
 
     def run(self, stage: int, batch: Batch) -> tuple[Sends, list[Batch]]:
         """Run the steps of a stage; see `StagePipeline.run`."""

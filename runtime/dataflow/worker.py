@@ -75,10 +75,10 @@ class Worker:
         self._routing = Routing(plan.assignment.bins)
         self._timed = TimedFolds(plan, instrument)
         self.folds: dict[int, Fold] = self._timed.by_stage
-        self._pipelines = StagePipelines(plan, instrument, encodings or {})
+        self.pipelines = StagePipelines(plan, instrument, encodings or {})
         self._outbox = Outbox(number, epoch)
         self._source_stage = source_stages(plan)
-        self._exchange = Exchange(self._pipelines, loads)
+        self._exchange = Exchange(self.pipelines, loads)
         self._shards = shards or ShardExchange()
         self._announced = False
         self.foreign = ForeignState(self.folds)
@@ -267,7 +267,7 @@ class Worker:
         change = self.change
         assert change is not None
         change.switched = True
-        self._pipelines.change(change.position, change.choices)
+        self.pipelines.change(change.position, change.choices)
         for stage, output in self._timed.change_policies(change.position, change.choices):
             self._forward(stage, output)
             self._outbox.used.add(stage)
@@ -335,7 +335,7 @@ class Worker:
         """End the change: all have adopted, and nothing below its position is in flight."""
         assert self.change is not None
         self._routing = Routing(self.change.owners)
-        self._pipelines.complete_change()
+        self.pipelines.complete_change()
         self.foreign.on_completed()
 
     def take_snapshots(self) -> list[tuple[str, IncrementalSnapshot]] | None:
@@ -372,7 +372,7 @@ class Worker:
 
     def _run(self, stage: int, batches: list[Batch], *, repairs: bool) -> None:
         """Run a stage's steps over the output of its head, and send the results."""
-        sends, errors = self._pipelines.run(stage, concat(batches))
+        sends, errors = self.pipelines.run(stage, concat(batches))
         for to, batch in sends:
             if isinstance(to, Address):
                 self._outbox.post_all(self._shards.parts(Parcel(to, batch, repairs)))

@@ -8,6 +8,7 @@ allows, and is written at once.  Memory is bounded by the read-ahead and the sta
 from __future__ import annotations
 
 import time
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
@@ -99,6 +100,8 @@ class LocalRun:
     """The tables and splits of the fronts, by number."""
     idle: bool = False
     """Whether nothing could be read when it was last tried, and all sources wait."""
+    rows_passed: Counter[tuple[int, int]] = field(default_factory=Counter)
+    """After the run: how many rows each step has made, by stage and step."""
     _next_count_of_state: float = 0.0
 
     def run(self, on_progress: Callable[[Metrics], None] = lambda _: None) -> Metrics:
@@ -128,6 +131,8 @@ class LocalRun:
                 yield self.metrics
         finally:
             self._count(cluster, started, last=True)
+            for worker in cluster.workers:
+                self.rows_passed.update(worker.pipelines.rows_passed())
             for _, reader in readers:
                 reader.close()
         yield self.metrics

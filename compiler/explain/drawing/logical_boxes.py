@@ -13,15 +13,20 @@ from fsql.compiler.explain.traits import changes, operator_name, state_bound
 from fsql.compiler.logical import Scan, operators
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from fsql.compiler.explain.scans import ScanLines
-    from fsql.compiler.logical import Job
+    from fsql.compiler.logical import Job, Plan
 
 NO_STATE: Final = "none"
 
 
 @dataclass(frozen=True, slots=True)
 class LogicalBox:
-    """A box; `inputs` are the indexes of earlier boxes, `is_end` marks a table that is read or written."""
+    """A box; `inputs` are the indexes of earlier boxes, `is_end` marks a table that is read or written.
+
+    `rows` is the number of rows that it has returned in a run; None if that is not known.
+    """
 
     name: str
     does: str
@@ -29,9 +34,10 @@ class LogicalBox:
     state: str
     inputs: tuple[int, ...]
     is_end: bool = False
+    rows: int | None = None
 
 
-def logical_boxes(job: Job, scan_lines: ScanLines) -> list[LogicalBox]:
+def logical_boxes(job: Job, scan_lines: ScanLines, rows: Mapping[Plan, int]) -> list[LogicalBox]:
     """Return the boxes of a plan: operators, each after its inputs, and then the INSERTs."""
     plans = dict.fromkeys(node for insert in job.inserts for node in operators(insert.query))
     numbers = {plan: number for number, plan in enumerate(plans)}
@@ -43,6 +49,7 @@ def logical_boxes(job: Job, scan_lines: ScanLines) -> list[LogicalBox]:
             state_bound(plan),
             tuple(dict.fromkeys(numbers[below] for below in plan.inputs)),
             isinstance(plan, Scan),
+            rows.get(plan),
         )
         for plan in plans
     ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.explain.drawing.layout import Box, lay_out
@@ -19,11 +20,12 @@ from fsql.compiler.explain.drawing.picture import (
 from fsql.compiler.explain.scans import no_scan_lines
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
+    from fsql.compiler.explain.drawing.layout import Point
     from fsql.compiler.explain.drawing.logical_boxes import LogicalBox
     from fsql.compiler.explain.scans import ScanLines
-    from fsql.compiler.logical import Job
+    from fsql.compiler.logical import Job, Plan
 
 _STYLE: Final = """
   .plan text { font: 11px ui-monospace, "DejaVu Sans Mono", Menlo, Consolas, monospace; fill: #1f2933; }
@@ -35,6 +37,7 @@ _STYLE: Final = """
   .plan .state .box { fill: #fff8e6; stroke: #cb8a14; }
   .plan .line { fill: none; stroke: #52606d; stroke-width: 1.2; marker-end: url(#plan-tip); }
   .plan .tip { fill: #52606d; }
+  .plan .rows { stroke: #ffffff; stroke-width: 4; paint-order: stroke; }
   @media (prefers-color-scheme: dark) {
     .plan text { fill: #e4e7eb; }
     .plan .paper { fill: #14191f; }
@@ -44,17 +47,25 @@ _STYLE: Final = """
     .plan .state .box { fill: #3d3015; stroke: #cb8a14; }
     .plan .line { stroke: #9aa5b1; }
     .plan .tip { fill: #9aa5b1; }
+    .plan .rows { stroke: #14191f; }
   }
 """
+_COUNT_RIGHT: Final = 6.0
+_COUNT_DOWN: Final = 13.0
 _TIP: Final = (
     '<marker id="plan-tip" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" '
     'orient="auto"><path class="tip" d="M0 0 8 4 0 8z"/></marker>'
 )
 
 
-def logical_svg(job: Job, *, scan_lines: ScanLines = no_scan_lines) -> str:
-    """Return the text of an SVG document."""
-    return draw_boxes(logical_boxes(job, scan_lines))
+def logical_svg(
+    job: Job,
+    *,
+    scan_lines: ScanLines = no_scan_lines,
+    rows: Mapping[Plan, int] = MappingProxyType({}),
+) -> str:
+    """Return the text of an SVG document; `rows` are those that operators have returned in a run."""
+    return draw_boxes(logical_boxes(job, scan_lines, rows))
 
 
 def draw_boxes(boxes: Sequence[LogicalBox]) -> str:
@@ -81,7 +92,15 @@ def draw_boxes(boxes: Sequence[LogicalBox]) -> str:
     for box, text, measure, top in zip(boxes, texts, sizes, layout.tops, strict=True):
         full = f"{box.name} {box.does}\nchanges: {box.changes}; state: {box.state}"
         lines += draw_box(_kind(box), full, text, top, measure.width)
+        if box.rows is not None:
+            lines.append(_row_count(box.rows, (top[0], top[1] + measure.height)))
     return "\n".join([*lines, "</g>", "</svg>"]) + "\n"
+
+
+def _row_count(rows: int, bottom: Point) -> str:
+    """Return the number of rows that leave a box whose lower edge has its middle at `bottom`."""
+    corner = f'x="{px(bottom[0] + _COUNT_RIGHT)}" y="{px(bottom[1] + _COUNT_DOWN)}"'
+    return f'<text class="rows" {corner}>{rows:,}</text>'
 
 
 def _plan_description(boxes: Sequence[LogicalBox]) -> str:
@@ -89,6 +108,7 @@ def _plan_description(boxes: Sequence[LogicalBox]) -> str:
     return "\n".join(
         f"{number}: {box.name} {box.does}"
         + (f"; reads {', '.join(map(str, box.inputs))}" if box.inputs else "")
+        + ("" if box.rows is None else f"; {box.rows:,} rows")
         for number, box in enumerate(boxes)
     )
 
