@@ -37,7 +37,7 @@ _STYLE: Final = """
   .plan .state .box { fill: #fff8e6; stroke: #cb8a14; }
   .plan .line { fill: none; stroke: #52606d; stroke-width: 1.2; marker-end: url(#plan-tip); }
   .plan .tip { fill: #52606d; }
-  .plan .rows { stroke: #ffffff; stroke-width: 4; paint-order: stroke; }
+  .plan .gap { stroke: #ffffff; stroke-width: 4; }
   @media (prefers-color-scheme: dark) {
     .plan text { fill: #e4e7eb; }
     .plan .paper { fill: #14191f; }
@@ -47,7 +47,7 @@ _STYLE: Final = """
     .plan .state .box { fill: #3d3015; stroke: #cb8a14; }
     .plan .line { stroke: #9aa5b1; }
     .plan .tip { fill: #9aa5b1; }
-    .plan .rows { stroke: #14191f; }
+    .plan .gap { stroke: #14191f; }
   }
 """
 _COUNT_RIGHT: Final = 6.0
@@ -93,14 +93,17 @@ def draw_boxes(boxes: Sequence[LogicalBox]) -> str:
         full = f"{box.name} {box.does}\nchanges: {box.changes}; state: {box.state}"
         lines += draw_box(_kind(box), full, text, top, measure.width)
         if box.rows is not None:
-            lines.append(_row_count(box.rows, (top[0], top[1] + measure.height)))
+            lines += _row_count(box.rows, (top[0], top[1] + measure.height))
     return "\n".join([*lines, "</g>", "</svg>"]) + "\n"
 
 
-def _row_count(rows: int, bottom: Point) -> str:
-    """Return the number of rows that leave a box whose lower edge has its middle at `bottom`."""
+def _row_count(rows: int, bottom: Point) -> list[str]:
+    """Return the number of rows that leave a box whose lower edge has its middle at `bottom`.
+
+    The first text makes a gap in lines; not every program knows `paint-order`.
+    """
     corner = f'x="{px(bottom[0] + _COUNT_RIGHT)}" y="{px(bottom[1] + _COUNT_DOWN)}"'
-    return f'<text class="rows" {corner}>{rows:,}</text>'
+    return [f'<text class="{kind}" {corner}>{rows:,}</text>' for kind in ("gap", "rows")]
 
 
 def _plan_description(boxes: Sequence[LogicalBox]) -> str:
