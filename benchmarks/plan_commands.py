@@ -55,3 +55,35 @@ def correlated(reporter: Reporter, **flags: Any) -> None:  # noqa: ANN401
 
     for fields in measure_correlated(Correlated(**flags)):
         print_measurements(reporter, [fields])
+
+
+@click.command("profile", short_help="Measure what a profile of the input gains before a tick.")
+@click.option(
+    "--load",
+    "loads",
+    multiple=True,
+    type=click.Choice(["joins", "maxima", "windows"]),
+    help="What is measured; may be repeated. Default: all.",
+)
+@number("--rows", "Number of rows of each run.", 2_000_000)
+@click.option(
+    "--exponent",
+    type=click.FloatRange(min=0, max=5),
+    default=1.1,
+    show_default=True,
+    help="Exponent of Zipf's law.",
+)
+@number("--rounds", "Number of runs of each plan.", 3)
+@pass_reporter
+def profile(reporter: Reporter, **flags: Any) -> None:  # noqa: ANN401
+    """Run the loads of `fsql bench skew` without and with a profile of their input, without ticks.
+
+    "equal" gives each worker the same number of bins, "profiled" starts with the plan by the profile.
+    "busiest_over_mean" is the processor time of the busiest worker by the mean, and "rows_per_busy_second"
+    are rows by that time.  "bytes_equal" compares the output with that of the first run.  After the runs of a
+    load, medians are compared.
+    """
+    from fsql.benchmarks.first_plan import FirstPlan, measure_first_plan
+
+    for fields in measure_first_plan(FirstPlan(**flags)):
+        print_measurements(reporter, [fields])

@@ -167,12 +167,20 @@ def _run(
     return fields, output.read_bytes()
 
 
-def skew_variant(load: SkewLoad, shared: Path, output: Path, tick: float, *, auto: bool) -> Variant:
+def skew_variant(
+    load: SkewLoad,
+    shared: Path,
+    output: Path,
+    tick: float,
+    *,
+    auto: bool,
+    profile: Path | None = None,
+) -> Variant:
     """Return a run of a load over the rows and the keys in a folder."""
     values = {"input": str(shared / "input"), "output": str(output)}
     if "${keys}" in (SCRIPTS / f"{load.script}.sql").read_text():
         values["keys"] = str(shared / "keys.csv")
-    return Variant(load.script, values, auto=auto, tick=tick)
+    return Variant(load.script, values, auto=auto, tick=tick, profile=profile)
 
 
 def propose_level_owners(state: Path, bins: NDArray[np.int64]) -> None:

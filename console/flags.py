@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 WORKERS_MAX: Final = 64
 
 
-class _NameAndValue(click.ParamType[tuple[str, str]]):
+class NameAndValue(click.ParamType[tuple[str, str]]):
     """`name=value`."""
 
     name = "name=value"
@@ -55,7 +55,7 @@ _define = click.option(
     "-D",
     "parameters",
     multiple=True,
-    type=_NameAndValue(),
+    type=NameAndValue(),
     help="Set the parameter ${NAME} of the script.",
 )
 _functions = click.option(

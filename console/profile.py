@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from functools import partial
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 import click
@@ -17,11 +18,11 @@ from fsql.console.text_table import text_table
 from fsql.job.compilation import compile_job
 from fsql.job.explain_stage import check_output
 from fsql.job.planning import open_splits
-from fsql.job.profile import profile_input, tables_not_at_rest
+from fsql.job.profile import SparkTables, profile_input, tables_not_at_rest
 from fsql.optimizer.collectors.profile_file import profile_bytes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
     from fsql.console.reporter import Reporter
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from fsql.job.script import Script
     from fsql.optimizer.profile import Profile
 
+NO_TABLES: Final[Mapping[str, str]] = MappingProxyType({})
 _PARTITIONS: Final = 16
 _GROUPS: Final = 32
 """The number of groups of adjacent bins in the chart."""
@@ -37,21 +39,33 @@ _HEAVY: Final = 10
 
 
 def show_profile(
-    script: Script, output: Path | None, master: str | None, reporter: Reporter
+    script: Script,
+    output: Path | None,
+    master: str | None,
+    reporter: Reporter,
+    instead: Mapping[str, str] = NO_TABLES,
 ) -> None:
     """Profile the input of a script, on Spark if a master is given; print it, or write it to a file.
 
+    `instead` has tables that Spark knows, by the names of those of the script that they replace.
+
     Raises:
+        click.UsageError: if the script does not read one of these tables.
         FsqlError: if the script does not compile or its input cannot be read; E532, if the file cannot be
             written; E644 or E661, if Spark cannot be used.
     """
     compiled = compile_job(script)
     if output is not None:
         check_output(compiled, str(output))
+    for name in instead:
+        if name not in {table.name for table in compiled.job.tables}:
+            raise click.UsageError(f'--table: the script reads no table "{name}"')
     for name in tables_not_at_rest(compiled, open_splits(compiled)):
+        if name in instead:
+            continue
         text = f'warning: table "{name}" is skipped: it is not at rest\n'
         reporter.inform("tables_not_at_rest", {"table": name}, text)
-    profile = profile_input(compiled) if master is None else _on_spark(compiled, master)
+    profile = profile_input(compiled) if master is None else _on_spark(compiled, master, instead)
     content = profile_bytes(profile)
     if output is not None:
         _write(output, content)
@@ -63,13 +77,14 @@ def show_profile(
         click.echo(profile_text(profile), nl=False)
 
 
-def _on_spark(compiled: Compiled, master: str) -> Profile:
+def _on_spark(compiled: Compiled, master: str, instead: Mapping[str, str]) -> Profile:
     from fsql.runtime.drivers.spark.session import spark_session
 
     with spark_session(master, _PARTITIONS) as session:
-        from fsql.optimizer.collectors.profile_spark import collect_counts
+        from fsql.optimizer.collectors.profile_spark import collect_counts, collect_table_counts
 
-        return profile_input(compiled, partial(collect_counts, session))
+        tables = SparkTables(instead, partial(collect_table_counts, session))
+        return profile_input(compiled, partial(collect_counts, session), tables)
 
 
 def _write(path: Path, content: bytes) -> None:

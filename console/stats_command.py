@@ -9,7 +9,7 @@ import click
 
 from fsql.console.cluster_commands import cluster_directory
 from fsql.console.commands import pass_reporter
-from fsql.console.flags import define
+from fsql.console.flags import NameAndValue, define
 from fsql.console.state_of_job import any_state, state_of
 
 if TYPE_CHECKING:
@@ -82,12 +82,20 @@ def serve(
 @define
 @click.option("--spark", is_flag=True, help="Read the input on Spark.")
 @_master_of_spark
+@click.option(
+    "--table",
+    "tables",
+    multiple=True,
+    type=NameAndValue(),
+    help="Read TABLE=NAME, a table of Spark's catalog or files, parquet.`/data/t`, instead of a table.",
+)
 @pass_reporter
 def profile(
     reporter: Reporter,
     script: str | None,
     output: Path | None,
     parameters: tuple[tuple[str, str], ...],
+    tables: tuple[tuple[str, str], ...],
     **of_spark: Any,  # noqa: ANN401 - flags, given by click
 ) -> None:
     """Read the input of SCRIPT at rest, and count what the optimizer uses.
@@ -99,13 +107,18 @@ def profile(
     With -o, the profile is a file for --profile of `fsql run`, `fsql deploy` and `fsql explain`, which then
     start with a plan for this input.  With --json, it goes to standard output.
 
-    With --spark, tasks of Spark read the splits.  The counts are the same.
+    With --spark, tasks of Spark read the splits.  The counts are the same.  With --table orders=sales.orders,
+    they read the table sales.orders of Spark's catalog instead of the table orders of SCRIPT, which may be
+    live: its history is profiled.  The columns must have the same names, and values that fit.
     """
     from fsql.console.profile import show_profile
     from fsql.console.project.scripts import one_script
 
     master = _master(of_spark)
-    show_profile(one_script(script, None, dict(parameters)), output, master, reporter)
+    if tables and master is None:
+        raise click.UsageError("--table requires --spark")
+    the_script = one_script(script, None, dict(parameters))
+    show_profile(the_script, output, master, reporter, dict(tables))
 
 
 @click.command(cls=_WithCommands, short_help="Show the statistics of a job.")

@@ -14,7 +14,8 @@ The console, the library and the worker processes use it.  It handles files and 
 | `explain_run`                      | the logical plan with the rows of a run                            |
 | `explain_ticks`, `plan_in_force`   | the plan of a job after its ticks, and what the next would change  |
 | `planning`                         | opens the sources of a job and chooses its tick plan               |
-| `profile`, `first_plan`            | profiles input at rest; the plan with which a job starts then      |
+| `profile`, `table_profile`         | profiles input at rest, and tables that Spark knows instead of it  |
+| `first_plan`                       | the plan with which a job starts, by a profile                     |
 | `run`, `spark`                     | runs a compiled job in this process, or on Spark                   |
 | `process_run`                      | runs a compiled job on processes, and reports to an observer       |
 | `process_options`, `process_flags` | the options of such a run; the command lines of its processes      |

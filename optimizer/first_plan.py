@@ -5,7 +5,8 @@ of filters are chosen by the rules of a running job (`choose_tick`), with these 
 
 * No fold has run, so there is no estimate of the cost of folds: each row of each fold has the same cost.
 * A rate is that of one worker that reads as fast as it can: rows divided by the seconds of reading.
-* Folds that get their rows from other folds are not profiled; their owners follow from the other folds.
+* Folds that get their rows from other folds are not profiled.  All folds have one owner map, and the owners
+  that level one of them may crowd the rows of another, so bins stay where there is such a fold.
 * Pre-aggregation leaves few rows of hot keys, so these do not count for the choice of owners.
 """
 
@@ -95,7 +96,7 @@ def _owners(
     )
     if unknown:
         text += f", nor of the rows of {', '.join(unknown)}"
-    if before <= 1 + IMBALANCE or most > before * (1 - IMBALANCE / 2):
+    if unknown or before <= 1 + IMBALANCE or most > before * (1 - IMBALANCE / 2):
         return None, f"owners: stay; {text}"
     return after, f"owners: {moved} bins move; {text}"
 

@@ -32,6 +32,10 @@ KEY: Final = "key"
 SIDE: Final = "side"
 OPERATOR: Final = "operator"
 SPLIT: Final = "split"
+FAILED: Final = "failed"
+"""Instead of counts: the error of a task."""
+MISSING: Final = "missing"
+"""Instead of counts: the name of a column that a table of Spark does not have."""
 
 KEYS: Final = ("kind", "name", "side", "number")
 SUMS: Final = ("first", "second", "third")
@@ -55,6 +59,14 @@ class CountedRow(NamedTuple):
     third: int = 0
     greatest: int = 0
     text: str = ""
+
+
+class SparkTable(NamedTuple):
+    """A table by its name in Spark, the columns to read, and those by which a partition is sorted."""
+
+    name: str
+    columns: tuple[str, ...]
+    order: tuple[str, ...]
 
 
 Read: TypeAlias = "Callable[[int], Iterable[CountedRow]]"

@@ -7,17 +7,22 @@ Python processes.
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import pyarrow as pa
 from pyspark.sql import functions as sql
 
-from fsql.optimizer.collectors.profile_rows import KEYS, SUMS, CountedRow
+from fsql.optimizer.collectors.profile_rows import KEYS, MISSING, SUMS, CountedRow
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
+
+    from fsql.optimizer.collectors.profile_rows import SparkTable
+
+ReadBatches: TypeAlias = "Callable[[Iterator[pa.RecordBatch]], Iterable[CountedRow]]"
+"""Returns the rows of counts of some batches of a table."""
 
 _SCHEMA: Final = (
     "kind STRING, name STRING, side BIGINT, number BIGINT, "
@@ -37,7 +42,27 @@ def collect_counts(
     """Return the merged rows of some splits; `read` returns the rows of counts of one, by its number."""
     count = max(splits, default=0) + 1
     work = partial(_count, read, frozenset(splits))
-    rows = session.range(0, count, 1, count).mapInArrow(work, _SCHEMA)
+    return _sum(session.range(0, count, 1, count).mapInArrow(work, _SCHEMA))
+
+
+def collect_table_counts(
+    session: SparkSession, table: SparkTable, read: ReadBatches
+) -> list[CountedRow]:
+    """Return the merged rows of a table that Spark knows; `read` returns those of some of its batches.
+
+    It may be a table of the catalog, or files: parquet.`/data/orders`.
+    """
+    frame = session.table(table.name)
+    missing = [name for name in table.columns if name not in frame.columns]
+    if missing:
+        return [CountedRow(MISSING, each) for each in missing]
+    frame = frame.select(*(frame[f"`{name.replace('`', '``')}`"] for name in table.columns))
+    if table.order:
+        frame = frame.sortWithinPartitions(*(f"`{each}`" for each in table.order))
+    return _sum(frame.mapInArrow(partial(_count_batches, read), _SCHEMA))
+
+
+def _sum(rows: DataFrame) -> list[CountedRow]:
     summed = rows.groupBy(*KEYS).agg(
         *(sql.sum(name).alias(name) for name in SUMS),
         sql.max("greatest").alias("greatest"),
@@ -54,6 +79,16 @@ def _count(
     """Read those of `splits` whose indexes are in `batches`, in a process of Spark."""
     for batch in batches:
         for number in sorted(splits.intersection(batch.column(0).to_pylist())):
-            columns = zip(*read(number), strict=True)
-            arrays = [pa.array(each, of.type) for each, of in zip(columns, _ARROW, strict=True)]
-            yield pa.RecordBatch.from_arrays(arrays, schema=_ARROW)
+            yield _batch_of(read(number))
+
+
+def _count_batches(
+    read: ReadBatches, batches: Iterator[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    yield _batch_of(read(batches))
+
+
+def _batch_of(rows: Iterable[CountedRow]) -> pa.RecordBatch:
+    columns = list(zip(*rows, strict=True)) or [()] * len(_ARROW)
+    arrays = [pa.array(each, of.type) for each, of in zip(columns, _ARROW, strict=True)]
+    return pa.RecordBatch.from_arrays(arrays, schema=_ARROW)

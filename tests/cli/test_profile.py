@@ -84,5 +84,11 @@ def test_what_cannot_be_profiled(script: Path, tmp_path: Path) -> None:
     said = fsql("run", script, "--engine", "model", "--profile", tmp_path / "profile")
     assert said.code == 2
     assert "--profile cannot be used with --engine model" in said.err
+    said = fsql("stats", "profile", script, "--table", "t=history")
+    assert said.code == 2
+    assert "--table requires --spark" in said.err
+    said = fsql("stats", "profile", script, "--spark", "--table", "x=history")
+    assert said.code == 2
+    assert '--table: the script reads no table "x"' in said.err
     script.write_text("SELECT * FROM nowhere;")
     assert "error[FSQL-E2" in fsql("stats", "profile", script).err

@@ -189,6 +189,29 @@ def test_nothing_changes_without_an_estimate(tmp_path: Path) -> None:
     assert choose_first(one, Profile()).reasons[0] == "owners: stay; there is one worker"
 
 
+def test_bins_stay_if_a_fold_gets_rows_of_another_fold(tmp_path: Path) -> None:
+    """All folds have one owner map, and what levels one of them may make the other worse."""
+    path = tmp_path / "t.jsonl"
+    path.write_text(
+        "".join(json.dumps({"k": f"k{min(n % 41, 7)}", "n": 1}) + "\n" for n in range(400))
+    )
+    table = f"CREATE TABLE t (k STRING, n BIGINT) WITH ('connector' = 'file', 'path' = '{path}');"
+    text = f"""{table}
+CREATE TABLE o (k STRING, v BIGINT) WITH ('connector' = 'blackhole');
+INSERT INTO o SELECT k, MAX(v) AS v FROM
+(SELECT k, n, COUNT(*) AS v FROM t GROUP BY k, n) GROUP BY k;
+"""
+    compiled = compile_job(script_of_text(text, {}))
+    plan = plan_of(compiled, 2)
+    _, second = [each.head.operator for each in plan.stages if isinstance(each.head, FoldHead)]
+    choice = choose_first(plan, profile_input(compiled))
+    assert choice.owners is None
+    assert choice.reasons[0].startswith("owners: stay; the busiest worker gets ")
+    assert choice.reasons[0].endswith(
+        f"no estimate of what a row takes, nor of the rows of {second}"
+    )
+
+
 def test_conditions_are_ordered_by_what_they_take_and_drop(tmp_path: Path) -> None:
     text = f"""
 CREATE TABLE t (k STRING, n BIGINT) WITH ('connector' = 'file', 'path' = '{tmp_path}/t.jsonl');
