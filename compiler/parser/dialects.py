@@ -114,7 +114,6 @@ BEFORE_TEXT: Final[Mapping[tuple[str, str], str]] = {
         "ON",
         "CONFLICT",
     ): "remove it; rows of one key replace each other in a table with a PRIMARY KEY",
-    ("NULL", "ON"): "remove it: JSON_VALUE returns NULL for a missing or unsuitable value",
     ("ERROR", "ON"): "remove it, and find such rows by WHERE JSON_VALUE(…) IS NULL",
     ("USING", "SAMPLE"): _NO_RANDOMNESS,
     ("LATERAL", "VIEW"): _UNNEST,

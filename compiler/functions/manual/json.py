@@ -24,17 +24,20 @@ _DOCUMENT: Final = """'{"a": {"b": [1, 2.50]}, "c": "x", "d": null}'"""
 
 ENTRIES: Final[Mapping[str, ManualEntry]] = {
     "json_value": entry(
-        "The text of the string, number or boolean at a path; NULL for null, objects and arrays, and where there is nothing. With `RETURNING type` it is cast to the type, and NULL where that fails.",
+        "The text of the string, number or boolean at a path; NULL for null, objects and arrays, and where there is nothing. With `RETURNING type` it is cast to the type, and NULL where that fails. `DEFAULT x ON EMPTY` gives a value where there is none (or null, an object or an array), `DEFAULT x ON ERROR` where the text is not JSON or the cast fails; both are cast to the type.",
         f"JSON_VALUE({_DOCUMENT}, '$.a.b[0]' RETURNING INT) = 1",
         f"JSON_VALUE({_DOCUMENT}, '$.c') = 'x'",
+        f"JSON_VALUE({_DOCUMENT}, '$.e' RETURNING INT DEFAULT 7 ON EMPTY NULL ON ERROR) = 7",
+        f"JSON_VALUE({_DOCUMENT}, '$.c' RETURNING INT DEFAULT -1 ON ERROR) = -1",
         f"CAST(JSON_VALUE({_DOCUMENT}, '$.a.b[1]') AS DOUBLE) = 2.5",
         f"JSON_VALUE({_DOCUMENT}, '$.a') IS NULL",
     ),
     "json_query": entry(
-        "The object or array at a path, or the whole document; NULL for other values, and where there is nothing or more than one value. `WITH WRAPPER` after the path gives an array of all values, `WITH CONDITIONAL WRAPPER` unless there is one object or array.",
+        "The object or array at a path, or the whole document; NULL for other values, and where there is nothing or more than one value. `WITH WRAPPER` after the path gives an array of all values, `WITH CONDITIONAL WRAPPER` unless there is one object or array. `EMPTY ARRAY ON EMPTY` and `EMPTY OBJECT ON EMPTY` give `[]` and `{}` where there is nothing; with `ON ERROR`, where the text is not JSON.",
         f"JSON_QUERY({_DOCUMENT}, '$.a') = '{{\"b\":[1,2.50]}}'",
         """JSON_QUERY('[{"a": 1}, {"b": 2}, {"a": 3}]', '$[*].a' WITH WRAPPER) = '[1,3]'""",
         """JSON_QUERY('{"a": [1]}', '$.*' WITH CONDITIONAL WRAPPER) = '[1]'""",
+        f"JSON_QUERY({_DOCUMENT}, '$.e' EMPTY ARRAY ON EMPTY NULL ON ERROR) = '[]'",
     ),
     "json_query_wrapped": entry(
         "All values at a path, as an array; NULL where there is nothing. It is `JSON_QUERY` with `WITH WRAPPER`.",
@@ -71,7 +74,7 @@ ENTRIES: Final[Mapping[str, ManualEntry]] = {
         f"JSON_EXTRACT_PATH_TEXT({_DOCUMENT}, 'c') = 'x'",
     ),
     "json_exists": entry(
-        "Whether there is a value at a path, which may be null; FALSE for what is not JSON.",
+        "Whether there is a value at a path, which may be null; FALSE for what is not JSON, with `TRUE ON ERROR` and `UNKNOWN ON ERROR` TRUE and NULL.",
         f"JSON_EXISTS({_DOCUMENT}, '$.d')",
         f"NOT JSON_EXISTS({_DOCUMENT}, '$.e')",
     ),

@@ -7,6 +7,7 @@ from typing import cast as typed
 
 from fsql.compiler import syntax
 from fsql.compiler.diagnostics import Diagnostic, FsqlError, Label
+from fsql.compiler.parser.syntax_builder.json_clauses import OnEvent, with_events
 
 if TYPE_CHECKING:
     from fsql.compiler.parser.lexer import Token
@@ -24,6 +25,7 @@ class _Arguments(NamedTuple):
     pairs: Span | None = None
     wrapper: _WrappedPath | None = None
     returning: syntax.TypeName | None = None
+    events: tuple[OnEvent, ...] = ()
 
 
 class _Pair(NamedTuple):
@@ -52,14 +54,14 @@ class _CallEnd(NamedTuple):
     over: _Window | None
 
 
-def call(span: Span, name: syntax.Identifier, end: _CallEnd) -> syntax.FunctionCall | syntax.Cast:
+def call(span: Span, name: syntax.Identifier, end: _CallEnd) -> syntax.Expression:
     """Return `f(a)` with the clauses after it."""
     return _function_call(span, (name,), end)
 
 
 def qualified_call(
     span: Span, qualifier: syntax.Expression, name: syntax.Identifier, end: _CallEnd
-) -> syntax.FunctionCall | syntax.Cast:
+) -> syntax.Expression:
     """Return `catalog.f(a)`.
 
     Raises:
@@ -75,7 +77,7 @@ def qualified_call(
 
 def _function_call(
     span: Span, parts: tuple[syntax.Identifier, ...], end: _CallEnd
-) -> syntax.FunctionCall | syntax.Cast:
+) -> syntax.Expression:
     name = parts[-1].name.upper()
     if end.arguments.pairs is not None and name not in {"JSON_OBJECT", "JSON_OBJECTAGG"}:
         raise _misplaced_error("a key with a VALUE", "JSON_OBJECT", end.arguments.pairs)
@@ -98,6 +100,8 @@ def _function_call(
         respect_nulls=end.null_treatment == "RESPECT",
         over=end.over,
     )
+    if end.arguments.events:
+        return with_events(name, called, returned, end.arguments.events)
     return called if returned is None else syntax.Cast(span, called, returned, safe=True)
 
 
@@ -126,12 +130,14 @@ def arguments(
     | _WrappedPath
     | tuple[syntax.OrderItem, ...]
     | syntax.TypeName
+    | OnEvent
     | None,
 ) -> _Arguments:
     """Return `*`, or `DISTINCT a, b ORDER BY c`."""
     if isinstance(quantifier, syntax.Star):
         return _Arguments((quantifier,), distinct=False, order_by=())
-    *values, last = rest
+    events = tuple(part for part in rest if isinstance(part, OnEvent))
+    *values, last = rest[: len(rest) - len(events)]
     pairs = [value for value in values if isinstance(value, _Pair)]
     wrapped = [value for value in values if isinstance(value, _WrappedPath)]
     flat = [part for value in values for part in _parts(value)]
@@ -142,6 +148,7 @@ def arguments(
         pairs=pairs[0].span if pairs else None,
         wrapper=wrapped[0] if wrapped else None,
         returning=last if isinstance(last, syntax.TypeName) else None,
+        events=events,
     )
 
 
@@ -195,6 +202,11 @@ def key_value(span: Span, key: syntax.Expression, value: syntax.Expression) -> _
 def returning(_span: Span, type_: syntax.TypeName) -> syntax.TypeName:
     """Return the type of `RETURNING type`."""
     return type_
+
+
+def on_event(span: Span, value: Token | syntax.Expression, event: Token) -> OnEvent:
+    """Return `DEFAULT a ON EMPTY` or a similar clause."""
+    return OnEvent(span, value, event.kind)
 
 
 def null_treatment(_span: Span, token: Token | None) -> str | None:
@@ -257,7 +269,7 @@ def trim(
     return syntax.Trim(span, typed("syntax.TrimSide", kind), characters, operand)
 
 
-def word_call(span: Span, token: Token, arguments: _Arguments) -> syntax.FunctionCall | syntax.Cast:
+def word_call(span: Span, token: Token, arguments: _Arguments) -> syntax.Expression:
     """Return a plain call of a function whose name is a keyword as well."""
     end = _CallEnd(arguments, (), None, null_treatment=None, over=None)
     return _function_call(span, _function_name(span, token).parts, end)
