@@ -146,7 +146,9 @@ def _check_appended_key(table: TableEntry, keys: tuple[Key, ...], span: Span) ->
         f'the query can append several rows with one PRIMARY KEY ({declared}) to table "{table.name}"',
         span,
         secondary=(Label(table.span, "declared with a PRIMARY KEY"),),
-        help="group by the key, remove the PRIMARY KEY, or write 'changes' = 'append' for all rows",
+        help="keep the last row of each key,"
+        f" QUALIFY ROW_NUMBER() OVER (PARTITION BY {declared} ORDER BY at DESC) = 1;"
+        " or group by the key, remove the PRIMARY KEY, or write 'changes' = 'append' for all rows",
     )
 
 

@@ -113,7 +113,8 @@ BEFORE_TEXT: Final[Mapping[tuple[str, str], str]] = {
     (
         "ON",
         "CONFLICT",
-    ): "remove it; rows of one key replace each other in a table with a PRIMARY KEY",
+    ): "remove it; the query has one row for each PRIMARY KEY, for example by GROUP BY k, or the last one by"
+    " QUALIFY ROW_NUMBER() OVER (PARTITION BY k ORDER BY at DESC) = 1",
     ("ERROR", "ON"): "remove it, and find such rows by WHERE JSON_VALUE(…) IS NULL",
     ("USING", "SAMPLE"): _NO_RANDOMNESS,
     ("LATERAL", "VIEW"): _UNNEST,
