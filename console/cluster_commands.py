@@ -197,7 +197,11 @@ def ps(reporter: Reporter, directory: Path | None) -> None:
     from fsql.deployment.directory import find_directory
     from fsql.deployment.views import processes
 
-    found = processes(find_directory(directory))
+    cluster = find_directory(directory)
+    found = processes(cluster)
+    if cluster.cluster() is None:
+        fields = {"directory": str(cluster.path), "exists": False}
+        reporter.inform("ps", fields, f"{cluster.path} is no cluster directory\n")
     if reporter.json:
         click.echo(json.dumps({"processes": to_builtins(found)}))
         return

@@ -6,7 +6,7 @@ import functools
 import os
 import sys
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import click
 
@@ -18,6 +18,19 @@ if TYPE_CHECKING:
     from fsql.console.reporter import Reporter
 
     Command = Callable[..., None]
+
+
+_OTHER_NAMES: Final = {
+    "cancel": "stop",
+    "drain": "stop --drain",
+    "jobs": "list",
+    "kill": "stop",
+    "resume": "restart",
+    "savepoint": "snapshot take",
+    "start": "restart",
+    "submit": "deploy",
+}
+"""Commands by what others call them."""
 
 
 class Commands(click.Group):
@@ -33,6 +46,26 @@ class Commands(click.Group):
         """Parse the command line."""
         with _end_quietly():
             return super().make_context(info_name, args, parent, **extra)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Return the command that the first argument names.
+
+        Raises:
+            click.UsageError: if there is none; it names a similar one.
+        """
+        name = args[0]
+        is_flag = name.startswith("-")
+        if self.get_command(ctx, name) is None and not is_flag and not ctx.resilient_parsing:
+            from fsql.compiler.diagnostics.near_names import near_name
+
+            # Commands that only other processes execute are not suggested.
+            shown = [each for each, command in self.commands.items() if not command.hidden]
+            near = _OTHER_NAMES.get(name) or near_name(name, shown)
+            hint = "" if near is None else f" Did you mean '{near}'?"
+            ctx.fail(f"No such command '{name}'.{hint}")
+        return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: click.Context) -> object:
         """Run the command."""

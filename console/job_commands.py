@@ -176,7 +176,11 @@ def list_(reporter: Reporter, directory: Path | None) -> None:
     from fsql.deployment.directory import find_directory
     from fsql.deployment.views import views
 
-    found = views(find_directory(directory))
+    cluster = find_directory(directory)
+    found = views(cluster)
+    if cluster.cluster() is None:
+        fields = {"directory": str(cluster.path), "exists": False}
+        reporter.inform("list", fields, f"{cluster.path} is no cluster directory\n")
     if reporter.json:
         click.echo(json.dumps({"jobs": [job_json(each) for each in found]}, ensure_ascii=False))
     else:

@@ -10,7 +10,6 @@ import os
 import secrets
 import shutil
 import signal
-import sys
 import threading
 import time
 from contextlib import contextmanager
@@ -23,6 +22,7 @@ from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.compiler.diagnostics.codes import CODES
 from fsql.compiler.diagnostics.encoding import error_of
 from fsql.compiler.statistics import TICK_SECONDS
+from fsql.deployment.agent_log import log_line
 from fsql.deployment.connections import check_same_coordination
 from fsql.deployment.directory import AgentAddress, Deployment, check_name, take_lock
 from fsql.deployment.files import file_error, write_bytes
@@ -88,13 +88,13 @@ class _Agent:
         """Take the cluster directory, and the descriptor that holds its lock."""
         self._directory = directory
         self._lock = lock
-        self._supervisor = Supervisor(directory, self._log, start_process)
-        self._statistics = StatisticsProcess(directory, self._log)
+        self._supervisor = Supervisor(directory, log_line, start_process)
+        self._statistics = StatisticsProcess(directory, log_line)
         self._names = threading.Lock()
         self._end = threading.Event()
         self._ending = False
         key = load_or_create_key(directory.key)
-        self._server = RequestServer(key, self._carry_out, self._log)
+        self._server = RequestServer(key, self._carry_out, log_line)
 
     def run(self) -> None:
         """Run until `fsql down` or a signal.
@@ -106,7 +106,7 @@ class _Agent:
             signal.signal(number, self._on_signal)
         self._server.start()
         self._directory.set_address(AgentAddress(self._server.port, os.getpid()))
-        self._log(f"agent {os.getpid()} listens on 127.0.0.1:{self._server.port}")
+        log_line(f"agent {os.getpid()} listens on 127.0.0.1:{self._server.port}")
         try:
             while not self._end.wait(ROUND_SECONDS):
                 if os.fstat(self._lock).st_nlink == 0:
@@ -117,16 +117,11 @@ class _Agent:
         finally:
             self._server.close()
             self._statistics.end()
-            self._log("agent ends")
+            log_line("agent ends")
 
     def _on_signal(self, number: int, frame: FrameType | None) -> None:
         del number, frame
         self._end.set()
-
-    def _log(self, text: str) -> None:
-        when = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime())
-        sys.stderr.write(f"{when} {text}\n")
-        sys.stderr.flush()
 
     def _carry_out(self, request: Request) -> Done:
         """Carry out a request.
@@ -152,7 +147,7 @@ class _Agent:
             case Down():
                 self._stop_all()
         if not isinstance(request, Ping):
-            self._log(f"{type(request).__name__.lower()} {getattr(request, 'name', '')}".rstrip())
+            log_line(f"{type(request).__name__.lower()} {getattr(request, 'name', '')}".rstrip())
         return Done(__version__, os.getpid(), job, time.monotonic() - started)
 
     def _deploy(self, request: Deploy) -> str:
@@ -164,25 +159,28 @@ class _Agent:
             if request.name in self._directory.by_name():
                 raise _name_error(request.name)
             job = self._directory.job_of(secrets.token_hex(8))
-            job.path.mkdir(mode=0o700)
-            write_bytes(job.path / "plan", request.plan.encode())
-            job.set_deployment(
-                Deployment(
-                    job.path.name,
-                    request.name,
-                    request.workers or WORKERS_DEFAULT,
-                    request.snapshot_ms or SNAPSHOT_MS_DEFAULT,
-                    request.delivery,
-                    request.existing,
-                    request.wanted,
-                    time.time(),
-                    connections=request.connections.or_else(self._directory.connections()),
-                    auto=bool(request.auto),
-                    tick_seconds=_or_default(request.tick_seconds, TICK_SECONDS),
-                    machines=request.machines or {},
-                    profile=request.profile,
-                )
+            deployment = Deployment(
+                job.path.name,
+                request.name,
+                request.workers or WORKERS_DEFAULT,
+                request.snapshot_ms or SNAPSHOT_MS_DEFAULT,
+                request.delivery,
+                request.existing,
+                request.wanted,
+                time.time(),
+                connections=request.connections.or_else(self._directory.connections()),
+                auto=bool(request.auto),
+                tick_seconds=_or_default(request.tick_seconds, TICK_SECONDS),
+                machines=request.machines or {},
+                profile=request.profile,
             )
+            try:
+                job.path.mkdir(mode=0o700)
+                write_bytes(job.path / "plan", request.plan.encode())
+                job.set_deployment(deployment)
+            except (FsqlError, OSError):
+                shutil.rmtree(job.path, ignore_errors=True)
+                raise
         return job.path.name
 
     def _change(self, request: Deploy) -> str:

@@ -41,7 +41,7 @@ from fsql.compiler.diagnostics.codes import CODES
 from fsql.compiler.diagnostics.near_names import near_name
 from fsql.compiler.statistics import TICK_SECONDS
 from fsql.deployment.connections import Connections
-from fsql.deployment.files import file_error, read_json, subdirectories, write_json
+from fsql.deployment.files import file_error, read_json, subdirectories, system_error, write_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -234,7 +234,7 @@ class ClusterDirectory:
             self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
             (self.path / "jobs").mkdir(mode=0o700, exist_ok=True)
         except OSError as error:
-            raise file_error(self.path, (error.strerror or str(error)).lower()) from None
+            raise system_error(self.path, error) from None
         if self.cluster() is None:
             write_json(self.path / "cluster.json", Cluster(secrets.token_hex(8), __version__))
 
@@ -315,7 +315,9 @@ class ClusterDirectory:
             message = f'no job is deployed as "{name}"'
             near = near_name(name, jobs)
             helps = (() if near is None else (f'did you mean "{near}"?',)) + (
-                f"list the jobs: fsql list --dir {self.path}",
+                (f"list the jobs: fsql list --dir {self.path}",)
+                if self.cluster() is not None
+                else (f"name a cluster directory with --dir or FSQL_DIR: {self.path} is none",)
             )
             raise FsqlError([Diagnostic("E633", message, helps=helps)])
         return jobs[name]
@@ -374,7 +376,7 @@ def locked_by(path: Path) -> int | None:
     """Return the id of the process that holds a lock, None if none does, 0 if the id is not known yet."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return None
     try:
         # A shared lock for a moment; a process that takes the lock at the same time tries again.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import tempfile
 from pathlib import Path
@@ -32,7 +33,7 @@ def read_json(path: Path, kind: type[_Content]) -> _Content | None:
     except msgspec.MsgspecError as error:
         raise file_error(path, str(error)) from None
     except OSError as error:
-        raise file_error(path, (error.strerror or str(error)).lower()) from None
+        raise system_error(path, error) from None
 
 
 def write_json(path: Path, content: msgspec.Struct, *, durable: bool = True) -> None:
@@ -65,7 +66,7 @@ def write_bytes(path: Path, data: bytes, *, durable: bool = True) -> None:
         if durable:
             sync_directory(path.parent)
     except OSError as error:
-        raise file_error(path, (error.strerror or str(error)).lower()) from None
+        raise system_error(path, error) from None
 
 
 def subdirectories(path: Path) -> Iterator[Path]:
@@ -74,7 +75,15 @@ def subdirectories(path: Path) -> Iterator[Path]:
         yield from sorted(each for each in path.iterdir() if each.is_dir())
 
 
-def file_error(path: Path, reason: str) -> FsqlError:
+def system_error(path: Path, error: OSError) -> FsqlError:
+    """Return the error for a file of the cluster directory that the operating system refuses."""
+    reason = (error.strerror or str(error)).lower()
+    if error.errno in {errno.ENOSPC, errno.EDQUOT}:
+        return file_error(path, reason, "free space on its disk")
+    return file_error(path, reason)
+
+
+def file_error(path: Path, reason: str, remedy: str | None = None) -> FsqlError:
     """Return the error for a file of the cluster directory that cannot be used."""
     message = f'"{path}" cannot be used: {reason}'
-    return FsqlError([Diagnostic("E632", message, helps=(CODES["E632"].fix,))])
+    return FsqlError([Diagnostic("E632", message, helps=(remedy or CODES["E632"].fix,))])

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import signal
-import sys
 import threading
 import time
 from contextlib import suppress
@@ -17,6 +16,7 @@ from typing import TYPE_CHECKING, Final
 
 from fsql import __version__
 from fsql.compiler.diagnostics import FsqlError
+from fsql.deployment.agent_log import log_line
 from fsql.deployment.directory import take_lock
 from fsql.deployment.files import file_error
 from fsql.deployment.machines import (
@@ -109,6 +109,7 @@ class _MachineAgent:
         self._attempts: dict[WorkerSlot, _Attempts] = {}
         self._names: dict[str, str] = {}
         self._reported = -STATUS_SECONDS
+        self._problem = ""
 
     def run(self) -> None:
         """Run until a signal, and end the workers.
@@ -118,26 +119,33 @@ class _MachineAgent:
         """
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, self._on_signal)
-        self._log(f"agent {os.getpid()} of machine {self._machine.name}")
+        log_line(f"agent {os.getpid()} of machine {self._machine.name}")
         try:
             while not self._end.wait(ROUND_SECONDS):
                 if os.fstat(self._lock).st_nlink == 0:
                     raise file_error(self._machine.path, "it was deleted while the agent ran")
-                self._reconcile(dict(self._wanted_workers()))
-                self._report()
+                self._reconcile_and_report()
         finally:
-            self._reconcile({})
-            self._log("agent ends")
+            with suppress(FsqlError):
+                self._reconcile({})
+            log_line("agent ends")
         self._machine.set_status(None)
+
+    def _reconcile_and_report(self) -> None:
+        """Start and end workers, and report them; log once why this cannot be recorded."""
+        problem = ""
+        try:
+            self._reconcile(dict(self._wanted_workers()))
+            self._report()
+        except FsqlError as error:  # for example, the disk is full
+            problem = str(error)
+        if problem not in {"", self._problem}:
+            log_line(problem)
+        self._problem = problem
 
     def _on_signal(self, number: int, frame: FrameType | None) -> None:
         del number, frame
         self._end.set()
-
-    def _log(self, text: str) -> None:
-        when = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime())
-        sys.stderr.write(f"{when} {text}\n")
-        sys.stderr.flush()
 
     def _wanted_workers(self) -> Iterator[tuple[WorkerSlot, Join]]:
         """Yield the workers that should run here, with the addresses at which they join."""
@@ -188,7 +196,7 @@ class _MachineAgent:
             attempts.failures = 0
         attempts.next_at = now + min(2.0**attempts.failures - 1, BACKOFF_SECONDS_MAX)
         attempts.failures += 1
-        self._log(f"job {self._names.get(slot[0], slot[0])}: a worker has ended")
+        log_line(f"job {self._names.get(slot[0], slot[0])}: a worker has ended")
 
     def _start(self, slot: WorkerSlot, join: Join) -> None:
         settings = self._settings

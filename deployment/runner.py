@@ -11,7 +11,7 @@ import shlex
 import signal
 import sys
 import time
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -174,8 +174,9 @@ class _Observer:
     def log(self, event: str, fields: dict[str, object]) -> None:
         """Write a line to the log, which is standard error."""
         line = {"ts": round(time.time(), 3), "event": event, **fields}
-        sys.stderr.write(json.dumps(line, ensure_ascii=False) + "\n")
-        sys.stderr.flush()
+        with suppress(OSError):  # on a full disk, the job waits for space, and its log has a gap
+            sys.stderr.write(json.dumps(line, ensure_ascii=False) + "\n")
+            sys.stderr.flush()
 
     def on_ready(self, job: PreparedJob) -> None:
         """Record that the sources were found."""
@@ -240,7 +241,8 @@ class _Observer:
             self._snapshots, self._snapshot_at = report.metrics.snapshots, now
         if now - self._written >= _STATUS_SECONDS:
             self._written = now
-            self._job.set_status(self._status(report, now))
+            with suppress(FsqlError):  # the status is out of date until there is space on the disk
+                self._job.set_status(self._status(report, now))
 
     def _time_restore(self, phase: str, now: float) -> None:
         """Measure the time for loading state, and that of the start without the starts of processes."""

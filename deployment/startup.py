@@ -119,6 +119,10 @@ def stop_agent(directory: ClusterDirectory) -> None:
     Raises:
         FsqlError: E631, if none runs, or it does not end.
     """
+    if directory.agent() is None and any(job.runner() is not None for job in directory.jobs()):
+        message = f'no agent runs for the cluster directory "{directory.path}", but jobs do'
+        helps = (f"start one, which can stop them: fsql up --dir {directory.path}",)
+        raise FsqlError([Diagnostic("E631", message, helps=helps)])
     ask_agent(directory, Down())
     _wait_for_end(directory.agent, directory.log, f'the agent of "{directory.path}"')
 

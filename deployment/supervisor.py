@@ -56,6 +56,7 @@ class Supervisor:
         self._log = log
         self._start_process = start_process
         self._started: dict[str, PipedProcess] = {}
+        self._problems: dict[str, str] = {}
         self._busy: set[str] = set()
         self._changed = threading.Condition()
 
@@ -82,8 +83,17 @@ class Supervisor:
             with self.lock_job(job.path.name):
                 try:
                     self._reconcile(job)
-                except FsqlError as error:
-                    self._log(f"job {job.path.name}: {error}")
+                    problem = ""
+                except (FsqlError, OSError) as error:  # for example, its disk is full
+                    problem = str(error)
+                self._report(job, problem)
+
+    def _report(self, job: JobDirectory, problem: str) -> None:
+        """Log why a job cannot be started, "" if it can, once for each problem."""
+        if problem != self._problems.pop(job.path.name, "") and problem:
+            self._log(f"job {job.path.name}: {problem}")
+        if problem:
+            self._problems[job.path.name] = problem
 
     def _reconcile(self, job: JobDirectory) -> None:
         if not job.path.exists():

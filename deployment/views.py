@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -16,6 +17,7 @@ from fsql.runtime.drivers.processes.process_role import processes_below, role_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from fsql.compiler.diagnostics import FsqlError
     from fsql.deployment.directory import (
@@ -29,6 +31,10 @@ if TYPE_CHECKING:
 
 _HELD_SECONDS = 5.0
 """An input that has been silent for longer is reported as the cause of a delay."""
+
+
+_FREE_BYTES_MIN = 1 << 20
+"""With less space, the disk is reported as full."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +106,8 @@ def causes(view: JobView) -> Iterator[str]:
     if view.agent is None:
         cluster = view.directory.path.parent.parent
         yield f"no agent runs, which would start the job again if it ends: fsql up --dir {cluster}"
+    if _is_full(view.directory.path):
+        yield "its disk is full: snapshots, its status and its log are not written until there is space"
     if state == "failed" and view.error is not None:
         yield f"it failed: {_text(view.error)}"
         yield f"it is not restarted automatically: fsql restart {view.deployment.name}"
@@ -116,6 +124,14 @@ def causes(view: JobView) -> Iterator[str]:
         yield from _running_causes(status)
         if status.phase != Phase.RUNNING.value:
             yield from _silent_machines(view)
+
+
+def _is_full(path: Path) -> bool:
+    """Return whether the disk of a directory is full; False if the directory was dropped meanwhile."""
+    try:
+        return shutil.disk_usage(path).free < _FREE_BYTES_MIN
+    except OSError:
+        return False
 
 
 def _silent_machines(view: JobView) -> Iterator[str]:
@@ -147,8 +163,9 @@ def _running_causes(status: JobStatus) -> Iterator[str]:
         )
     elif status.counters["rows_unreleased"]:
         behind = status.counters["behind_us"] / 1e6
-        rows = count_text(status.counters["rows_unreleased"])
-        yield f"{rows} rows were read and are not released yet; the oldest is {behind:.1f} s old"
+        count = status.counters["rows_unreleased"]
+        rows = "a row was" if count == 1 else f"{count_text(count)} rows were"
+        yield f"{rows} read and not released yet; the oldest is {behind:.1f} s old"
     else:
         yield "everything that was read is released"
 

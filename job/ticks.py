@@ -103,7 +103,9 @@ def check_worker(worker: int, workers: int, where: str = "") -> None:
     """
     if not 0 <= worker < workers:
         numbers = "only worker 0" if workers == 1 else f"workers 0 to {workers - 1}"
-        raise _invalid(f"{where}there is no worker {worker}: the job has {numbers}")
+        message = f"{where}there is no worker {worker}: the job has {numbers}"
+        helps = ("name one of these, or change their number: fsql tick propose --workers N",)
+        raise FsqlError([Diagnostic("E651", message, helps=helps)])
 
 
 def _last_taken(state: Path) -> TickRecord | None:

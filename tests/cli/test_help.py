@@ -143,6 +143,10 @@ def test_help_imports_no_slow_module() -> None:
         (("run", "-e", "SELECT", "--workers", "0"), "0 is not in the range 1<=x<=64"),
         (("run", "-e", "SELECT", "--policy", "lazy"), "'lazy' is not one of"),
         (("jump",), "No such command 'jump'"),
+        (("jobs",), "No such command 'jobs'. Did you mean 'list'?\n"),
+        (("drain", "orders"), "No such command 'drain'. Did you mean 'stop --drain'?\n"),
+        (("lits",), "No such command 'lits'. Did you mean 'list'?\n"),
+        (("coordinato",), "No such command 'coordinato'.\n"),
         (("check",), "give scripts or directories of scripts"),
     ],
 )

@@ -132,7 +132,7 @@ idle  starting  2
 bids
 min time 2026-01-01 12:00:00, held by bids (bids.jsonl)
 waiting: 12 rows for release, 3 rows for order
-why: 12 rows were read and are not released yet; the oldest is 0.2 s old
+why: 12 rows were read and not released yet; the oldest is 0.2 s old
 warning: "x.parquet" is skipped: it has other columns
 
 worker  busy  by interval

@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
+import errno
 import shutil
 import signal
+import sys
 import time
+from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING
+from unittest.mock import Mock
 
 import pytest
 
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.compiler.diagnostics.encoding import diagnostics_bytes
 from fsql.deployment.agent import run_agent
+from fsql.deployment.agent_log import log_line
 from fsql.deployment.directory import ClusterDirectory, Deployment, Outcome
+from fsql.deployment.files import system_error
 from fsql.deployment.supervisor import FAILURES_MAX, Supervisor
 from fsql.deployment.views import causes, view_of
 from fsql.job.state_directory import deletion_check
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from fsql.deployment.directory import JobDirectory
 
 
@@ -113,6 +118,40 @@ def test_a_job_that_keeps_failing_is_given_up(trial: Trial) -> None:
     view = view_of(trial.cluster, trial.job)
     assert view.state == "failed"
     assert "it failed: FSQL-E624: it fails" in list(causes(view))
+
+
+def test_a_full_disk_ends_neither_the_agent_nor_its_log(
+    trial: Trial, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is said once, and the job is started when there is space again."""
+    full = system_error(trial.job.path, OSError(errno.ENOSPC, "No space left on device"))
+    trial.look()
+    trial.fail("E624", lasting=False)
+    with monkeypatch.context() as patch:
+        patch.setattr(type(trial.job), "set_restarts", Mock(side_effect=full))
+        for _ in range(3):
+            trial.look()
+        patch.setattr("shutil.disk_usage", lambda _: Mock(free=4096))
+        why = "its disk is full: snapshots, its status and its log are not written until there is space"
+        assert why in causes(view_of(trial.cluster, trial.job))
+    [error] = full.diagnostics
+    assert (error.code, error.helps) == ("E632", ("free space on its disk",))
+    trial.look()
+    trial.look()
+    assert trial.starts == 2
+    assert trial.said == [
+        f'job 1: E632: "{trial.job.path}" cannot be used: no space left on device',
+        "job trial: it fails; starting it again in 1 s",
+    ]
+
+
+def test_a_log_that_cannot_be_written_ends_no_agent(monkeypatch: pytest.MonkeyPatch) -> None:
+    with Path("/dev/full").open("w", buffering=1) as full:
+        monkeypatch.setattr(sys, "stderr", full)
+        log_line("agent ends")
+        monkeypatch.undo()
+        with suppress(OSError):
+            full.close()
 
 
 def test_an_agent_ends_if_its_directory_is_deleted(
