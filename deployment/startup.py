@@ -46,9 +46,10 @@ def start_agent(directory: ClusterDirectory, spawn: SpawnAgent) -> bool:
         return address is not None and address.pid == process
 
     command = ("agent", "--dir", str(directory.path))
-    _start(spawn, command, directory.log, has_started, f'the agent of "{directory.path}"')
+    what = f'the agent of "{directory.path}"'
+    started = _start(spawn, command, directory.log, has_started, directory.agent, what)
     ask_agent(directory, Ping())
-    return True
+    return started
 
 
 def start_machine_agent(
@@ -64,14 +65,14 @@ def start_machine_agent(
     if machine.agent() is not None:
         return False
     command = ("machine-agent", "--dir", str(directory.path), machine.name)
-    _start(
+    return _start(
         spawn,
         command,
         machine.log,
         lambda process: machine.agent() == process and machine.reports,
+        machine.agent,
         f"the agent of machine {machine.name}",
     )
-    return True
 
 
 def check_is_cluster(directory: ClusterDirectory) -> None:
@@ -94,9 +95,12 @@ def _start(
     command: Sequence[str],
     log: Path,
     has_started: Callable[[int], bool],
+    running: Callable[[], int | None],
     what: str,
-) -> None:
+) -> bool:
     """Start an agent as a separate process, and wait until it has started.
+
+    Returns False if another one, which `running` returns, was started at the same time.
 
     Raises:
         FsqlError: E631, if it ends, or takes too long.
@@ -106,8 +110,10 @@ def _start(
     until = time.monotonic() + _SECONDS_MAX
     while time.monotonic() < until and os.waitpid(process, os.WNOHANG) == (0, 0):
         if has_started(process):
-            return
+            return True
         time.sleep(_POLL_SECONDS)
+    if running() not in {None, process}:
+        return False
     output = log.read_bytes()[begins:].decode(errors="replace").strip().splitlines()
     message = f"{what} did not start"
     raise FsqlError([Diagnostic("E631", message, notes=tuple(output[-5:]), helps=(f"see {log}",))])

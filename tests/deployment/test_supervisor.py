@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 import shutil
 import signal
 import sys
@@ -18,13 +19,17 @@ from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.compiler.diagnostics.encoding import diagnostics_bytes
 from fsql.deployment.agent import run_agent
 from fsql.deployment.agent_log import log_line
-from fsql.deployment.directory import ClusterDirectory, Deployment, Outcome
+from fsql.deployment.directory import ClusterDirectory, Deployment, Outcome, take_lock
 from fsql.deployment.files import system_error
+from fsql.deployment.messages import Ping
+from fsql.deployment.startup import start_agent
 from fsql.deployment.supervisor import FAILURES_MAX, Supervisor
 from fsql.deployment.views import causes, view_of
 from fsql.job.state_directory import deletion_check
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from fsql.deployment.directory import JobDirectory
 
 
@@ -152,6 +157,26 @@ def test_a_log_that_cannot_be_written_ends_no_agent(monkeypatch: pytest.MonkeyPa
         monkeypatch.undo()
         with suppress(OSError):
             full.close()
+
+
+def test_of_two_agents_started_at_once_one_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster, locks = ClusterDirectory(tmp_path), list[int | None]()
+
+    def spawn(command: Sequence[str], log: Path) -> int:
+        """Return a process that ends at once, because the other agent has taken the lock."""
+        assert (command, log) == (("agent", "--dir", str(tmp_path)), cluster.log)
+        locks.append(take_lock(cluster.lock))
+        return os.posix_spawn("/bin/true", ["true"], {})
+
+    asked = Mock()
+    monkeypatch.setattr("fsql.deployment.startup.ask_agent", asked)
+    assert not start_agent(cluster, spawn)
+    asked.assert_called_once_with(cluster, Ping())
+    [lock] = locks
+    assert lock is not None
+    os.close(lock)
 
 
 def test_an_agent_ends_if_its_directory_is_deleted(
