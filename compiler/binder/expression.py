@@ -296,6 +296,7 @@ _BINDERS: Mapping[type, Callable[..., Expression]] = {
     syntax.RowConstructor: records.bind_row,
     syntax.MapConstructor: worded_calls.bind_map,
     syntax.FieldAccess: records.bind_field,
+    syntax.ArrowAccess: records.bind_arrow,
     syntax.InSubquery: _bind_test,
     syntax.Exists: _bind_test,
     syntax.ScalarSubquery: _bind_scalar_subquery,

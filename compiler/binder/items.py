@@ -66,7 +66,7 @@ def _item(binder: ExpressionBinder, written: syntax.SelectItem, *, position: int
         name = written.alias.name
     elif isinstance(written.expression, syntax.ColumnReference):
         name = _name_of(binder, written.expression)
-    elif isinstance(written.expression, syntax.FieldAccess):
+    elif isinstance(written.expression, syntax.FieldAccess | syntax.ArrowAccess):
         name = written.expression.field.name
     else:
         name = f"column{position}"

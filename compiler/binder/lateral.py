@@ -76,21 +76,47 @@ def gives_elements(written: syntax.Relation, functions: Functions) -> TypeGuard[
 def as_elements(written: syntax.Relation) -> syntax.Relation:
     """Return `LATERAL (VALUES (x, y), …) AS t` as UNNEST of an array of rows, other relations as they are.
 
+    `LATERAL (SELECT x AS a)`, without FROM, is one row.
+
     Raises:
         Refusal: E209, if the rows do not have the same number of values.
     """
     if not isinstance(written, syntax.Derived) or written.alias is None:
         return written
-    query, values, alias = written.query, written.query.body, written.alias
+    query, alias = written.query, written.alias
+    values, names = query.body, tuple[syntax.Identifier, ...]()
+    if isinstance(values, syntax.Select):
+        values, names = _one_row(values)
     if not isinstance(values, syntax.Values) or query.order_by or query.limit or query.offset:
         return written
     for row in values.rows:
         check_row_length(row, values.rows[0])
     numbers = range(1, len(values.rows[0].items) + 1)
-    names = tuple(syntax.Identifier(alias.span, f"column{number}") for number in numbers)
+    names = names or tuple(syntax.Identifier(alias.span, f"column{each}") for each in numbers)
     array = syntax.ArrayConstructor(values.span, values.rows)
     alias = replace(alias, columns=alias.columns or names)
     return syntax.Unnest(written.span, array, ordinality=False, alias=alias)
+
+
+def _one_row(
+    select: syntax.Select,
+) -> tuple[syntax.QueryBody, tuple[syntax.Identifier, ...]]:
+    """Return `SELECT a AS b, c` without other clauses as VALUES, with the names, else the SELECT."""
+    items = [each for each in select.items if isinstance(each, syntax.SelectItem)]
+    plain = replace(select, items=()) == syntax.Select(select.span, distinct=False, items=())
+    if not plain or len(items) < len(select.items):
+        return select, ()
+    row = syntax.RowConstructor(select.span, tuple(each.expression for each in items))
+    names = tuple(_item_name(each, number) for number, each in enumerate(items, 1))
+    return syntax.Values(select.span, (row,)), names
+
+
+def _item_name(item: syntax.SelectItem, number: int) -> syntax.Identifier:
+    if item.alias is not None:
+        return item.alias
+    if isinstance(item.expression, syntax.ColumnReference):
+        return item.expression.parts[-1]
+    return syntax.Identifier(item.span, f"column{number}")
 
 
 def _bind_elements(outer: Relation, written: Elements, context: Context) -> _Elements:

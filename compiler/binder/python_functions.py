@@ -36,7 +36,7 @@ _TAKEN: Final = frozenset(
         *NOT_DETERMINISTIC,
         *LATER,
         *WINDOW_FUNCTIONS,
-        *("GROUPING", "GROUPING_ID", "IF"),
+        *("GROUPING", "GROUPING_ID", "IF", "EXPLODE"),
     }
 )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from fsql.compiler import syntax
 from fsql.compiler.binder.operators import call
 from fsql.compiler.binder.report import refusal
 from fsql.compiler.binder.scope import matches, names_text
@@ -12,7 +13,6 @@ from fsql.compiler.expression import Expression, FieldAccess
 from fsql.compiler.sqltypes import Kind
 
 if TYPE_CHECKING:
-    from fsql.compiler import syntax
     from fsql.compiler.binder.expression import ExpressionBinder
     from fsql.compiler.sqltypes import SqlType
 
@@ -35,6 +35,16 @@ def bind_field(binder: ExpressionBinder, access: syntax.FieldAccess) -> Expressi
             f"this is {operand.type}",
         )
     return field_of(operand, access.field)
+
+
+def bind_arrow(binder: ExpressionBinder, access: syntax.ArrowAccess) -> Expression:
+    """Bind `row->field`; for a value that is not a ROW, `json -> key` with a column as the key."""
+    operand = binder.bind(access.operand)
+    if operand.type.fields:
+        return field_of(operand, access.field)
+    key = syntax.ColumnReference(access.field.span, (access.field,))
+    name = syntax.QualifiedName(access.span, (syntax.Identifier(access.span, "JSON_GET"),))
+    return binder.bind(syntax.FunctionCall(access.span, name, (access.operand, key)))
 
 
 def _instead_of_field(type_: SqlType, name: str) -> str | None:

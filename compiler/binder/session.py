@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Final
 
 from fsql.compiler import syntax
 from fsql.compiler.analysis.properties import Bound
+from fsql.compiler.binder.event_time import event_time_field
 from fsql.compiler.binder.expression import ExpressionBinder
 from fsql.compiler.binder.operators import call
 from fsql.compiler.binder.relation import Relation, column_refs, project
 from fsql.compiler.binder.report import Refusal, not_implemented
 from fsql.compiler.binder.scope import matches
-from fsql.compiler.binder.window import event_time_field, is_window_call, with_bounds
+from fsql.compiler.binder.window import is_window_call, with_bounds
 from fsql.compiler.expression import ColumnRef, Expression, Literal
 from fsql.compiler.logical import AssignSessions, append_only
 from fsql.compiler.node import walk

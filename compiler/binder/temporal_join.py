@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fsql.compiler import syntax
+from fsql.compiler.binder.event_time import event_time_field
 from fsql.compiler.binder.join import all_from, equality_keys, shift_columns, side_by_side
 from fsql.compiler.binder.lookup_join import with_rows_at_rest
 from fsql.compiler.binder.outer_join import with_columns
@@ -17,7 +18,6 @@ from fsql.compiler.binder.report import Refusal, not_implemented, refusal
 from fsql.compiler.binder.row_time import is_row_time
 from fsql.compiler.binder.version_views import carry_columns, ranked_versions
 from fsql.compiler.binder.versions import VersionedSide, rename_fields, with_versions
-from fsql.compiler.binder.window import event_time_field
 from fsql.compiler.expression import (
     Cast,
     ColumnRef,

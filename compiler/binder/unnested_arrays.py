@@ -13,6 +13,7 @@ from fsql.compiler import syntax
 from fsql.compiler.binder.operators import call, make_call
 from fsql.compiler.binder.report import not_implemented, refusal
 from fsql.compiler.expression import (
+    Call,
     Cast,
     ColumnRef,
     LambdaBody,
@@ -41,12 +42,18 @@ def bind_arrays(binder: ExpressionBinder, unnest: syntax.Unnest) -> Expression:
         Refusal: E2xx to E4xx.
     """
     arrays = [_bind_array(binder, each) for each in (unnest.array, *unnest.others)]
-    if len(arrays) == 1:
+    if len(arrays) == 1 and not (unnest.whole and _of_rows(arrays[0])):
         return arrays[0]
     lengths = [call("coalesce", call("cardinality", array), _ZERO) for array in arrays]
     indexes = call("sequence", _ONE, call("greatest", *lengths), _ONE)
     binder.source_spans.add(indexes, unnest.span)
     return _side_by_side(indexes, arrays)
+
+
+def _of_rows(array: Expression) -> bool:
+    """Return whether the elements are rows, and not entries of a map."""
+    of_entries = isinstance(array, Call) and array.function == "map_entries"
+    return bool(array.type.element and array.type.element.fields) and not of_entries
 
 
 def _side_by_side(indexes: Expression, arrays: Sequence[Expression]) -> Expression:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 from fsql.compiler import syntax
 from fsql.compiler.analysis.properties import Bound
 from fsql.compiler.binder.declared_functions import NO_FUNCTIONS
+from fsql.compiler.binder.event_time import event_time_field
 from fsql.compiler.binder.expression import ExpressionBinder
 from fsql.compiler.binder.operators import make_call
 from fsql.compiler.binder.relation import Relation, column_refs, filter_relation, project
@@ -22,17 +23,8 @@ from fsql.compiler.diagnostics.near_names import near_name
 from fsql.compiler.functions.evaluate import constant, evaluate
 from fsql.compiler.functions.failure import RowFailure
 from fsql.compiler.functions.refused import OTHER_DIALECTS, WINDOW_FUNCTIONS
-from fsql.compiler.logical import (
-    Aggregate,
-    ApplyChanges,
-    AssignWindows,
-    Join,
-    Plan,
-    ToChangelog,
-    WindowAggregate,
-    operators,
-)
-from fsql.compiler.sqltypes import INTERVAL, MONTHS, Kind
+from fsql.compiler.logical import AssignWindows, Plan
+from fsql.compiler.sqltypes import INTERVAL, MONTHS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -76,7 +68,7 @@ class WindowCall:
     """
 
     data: Argument | None
-    time_column: syntax.ColumnReference
+    time_column: syntax.ColumnReference | syntax.EventTime
     size_us: int
     slide_us: int | None
     offset_us: int
@@ -204,8 +196,8 @@ def _wrong_form(function: str, span: Span, *, in_from: bool) -> Refusal:
     )
 
 
-def _time_column(argument: Argument) -> syntax.ColumnReference:
-    if isinstance(argument, syntax.ColumnReference):
+def _time_column(argument: Argument) -> syntax.ColumnReference | syntax.EventTime:
+    if isinstance(argument, syntax.ColumnReference | syntax.EventTime):
         return argument
     if isinstance(argument, syntax.Descriptor) and len(argument.columns) == 1:
         return syntax.ColumnReference(argument.columns[0].span, argument.columns)
@@ -310,21 +302,6 @@ def _cumulative_windows(
     return with_bounds(relation, kept)
 
 
-def event_time_field(
-    relation: Relation, written: syntax.ColumnReference, source_spans: SourceSpans
-) -> Field:
-    """Return the event-time column over which a window is defined.
-
-    Raises:
-        Refusal: E203, E204, E304.
-    """
-    binder = ExpressionBinder(relation.scope, "a window", source_spans, NO_FUNCTIONS, "UTC")
-    time = binder.column(written)
-    if not time.column.time_attribute:
-        raise _not_event_time(relation, time, written)
-    return time
-
-
 def with_bounds(relation: Relation, plan: Plan) -> Relation:
     """Return `plan` with the names of the relation's columns and of the bounds, its last three."""
     names = {bound.value for bound in Bound}
@@ -344,45 +321,6 @@ def with_bounds(relation: Relation, plan: Plan) -> Relation:
 def _only_qualifier(relation: Relation) -> str | None:
     qualifiers = {field.qualifier for field in relation.fields}
     return qualifiers.pop() if len(qualifiers) == 1 else None
-
-
-def _not_event_time(relation: Relation, time: Field, written: syntax.ColumnReference) -> Refusal:
-    others = [field.name for field in relation.fields if field.column.time_attribute]
-    lost = _event_time_reason(relation.plan)
-    if others:
-        help_text = f"use the event-time column: {others[0]}"
-    elif time.column.type.kind is not Kind.TIMESTAMP:
-        help_text = "compute a TIMESTAMP in CREATE TABLE, and declare a WATERMARK for it"
-    else:
-        help_text = (
-            "declare it in CREATE TABLE:"
-            f" WATERMARK FOR {time.name} AS {time.name} - INTERVAL '5' SECOND"
-        )
-    return refusal(
-        "E304",
-        f'column "{time.name}" is not event time',
-        written.span,
-        f"this is {time.column.type} without a WATERMARK" if lost is None else "",
-        note=lost,
-        help=help_text if lost is None else None,
-    )
-
-
-def _event_time_reason(plan: Plan) -> str | None:
-    """Return the note that names the operator after which event time is lost, if it is known."""
-    if any(isinstance(node, ToChangelog) for node in operators(plan)):
-        return "the changes of an updating query are not in the order of event time"
-    for node in operators(plan):
-        match node:
-            case ApplyChanges():
-                return "a change can retract a row of any age, so its rows are not in the order of event time"
-            case Aggregate() | WindowAggregate(final=False):
-                return "the rows of an updating aggregate are not in the order of event time"
-            case Join(time_range=None):
-                return "after a join without a time range, rows are not in the order of event time"
-            case _:
-                pass
-    return None
 
 
 def is_window_call(expression: object) -> bool:

@@ -15,16 +15,16 @@ BRANCH: Final = "branch"
 """Marks a word of CASE that begins a line."""
 _QUERY_BEGINS: Final = frozenset({"SELECT", "WITH", "VALUES", "INSERT", "CREATE", "EXPLAIN"})
 _CLAUSES: Final = frozenset({
-    "SELECT", "FROM", "WHERE", "GROUP", "HAVING", "WINDOW", "QUALIFY", "ORDER", "LIMIT", "OFFSET",
-    "FETCH", "EMIT", "UNION", "EXCEPT", "INTERSECT", "VALUES",
+    "SELECT", "FROM", "WHERE", "GROUP", "HAVING", "WINDOW", "STREAM_WINDOW", "QUALIFY", "ORDER", "LIMIT",
+    "OFFSET", "FETCH", "EMIT", "UNION", "EXCEPT", "INTERSECT", "VALUES",
 })  # fmt: skip
 _OF_PATTERN: Final = frozenset({
     "PARTITION", "ORDER", "MEASURES", "ONE", "ALL", "AFTER", "PATTERN", "WITHIN", "SUBSET", "DEFINE",
 })  # fmt: skip
 """The clauses of MATCH_RECOGNIZE."""
-_JOINS: Final = frozenset({"conditional_join", "cross_join", "natural_join"})
+_JOINS: Final = frozenset({"conditional_join", "cross_join", "natural_join", "lateral_view"})
 _HEADS: Final = frozenset({"DISTINCT", "ALL", "BY", "RECURSIVE"})
-_BEFORE: Final = {"GROUP": ("WITHIN",), "FROM": ("DISTINCT",)}
+_BEFORE: Final = {"GROUP": ("WITHIN",), "FROM": ("DISTINCT",), "WINDOW": ("ON",)}
 """Words that do not begin a clause after these."""
 
 

@@ -17,6 +17,7 @@ from fsql.compiler.parser.lexer import tokenize
 from fsql.compiler.parser.lookahead import Lookahead
 from fsql.compiler.parser.parse_table import END, parse_table
 from fsql.compiler.parser.star_exceptions import mark_star_exceptions
+from fsql.compiler.parser.stream_windows import mark_stream_windows
 from fsql.compiler.parser.syntax_error import syntax_error
 from fsql.compiler.text.parameters import ExpandedText, parameter_spans
 
@@ -125,7 +126,7 @@ def _wrong_stand_in(error: FsqlError, stand_ins: Mapping[Span, str]) -> Span | N
 
 def _parse(expanded: ExpandedText, text: str) -> list[LayoutToken]:
     """Run the automaton over the tokens; note their kinds and the rules that begin with them."""
-    found = mark_star_exceptions(tokenize(expanded))
+    found = mark_stream_windows(mark_star_exceptions(tokenize(expanded)))
     table = parse_table()
     states = [table.start]
     starts: list[int] = []
@@ -153,7 +154,7 @@ def _parse(expanded: ExpandedText, text: str) -> list[LayoutToken]:
             states.append(action)
             starts.append(len(pieces))
         shown = text[token.start : token.end]
-        is_keyword = token.kind in {"WORD", "EXCEPT_COLUMNS"} and kind != "NAME"
+        is_keyword = token.kind in {"WORD", "EXCEPT_COLUMNS", "STREAM_WINDOW"} and kind != "NAME"
         piece = LayoutToken(kind, shown.upper() if is_keyword else shown, shown)
         piece.comments = _comments(text[done : token.start], at_start=not pieces)
         last = piece.comments[-1].text if piece.comments else ""

@@ -90,7 +90,7 @@ OTHER_DIALECTS: Final[Mapping[str, str]] = {
     "AGGREGATE": "use REDUCE(array, start, (total, x) -> …)",
     "FORALL": "use ALL_MATCH(array, x -> …)",
     "MONTHS_BETWEEN": "use TIMESTAMPDIFF(MONTH, from, to)",
-    "EXPLODE": "write CROSS JOIN UNNEST(array) AS u(x)",
+    **dict.fromkeys(("EXPLODE", "UNNEST"), "write CROSS JOIN UNNEST(array) AS u(x)"),
     "JSON_TYPE": "use JSON_TYPEOF",
     "IS_JSON_STRING": "use JSON_VALID, which is NULL of NULL",
     "JSON_RECORDS": "use JSON_KEYS, and JSON_EXTRACT_PATH",

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from fsql.compiler.parser.lexer import Token
 
 _ONE_JOB: Final = "write the INSERTs one after the other; all statements of a script are one job"
-_UNNEST: Final = "write CROSS JOIN UNNEST(array) AS u(x)"
 _WITHIN: Final = (
     "bound the time in ON: b.at BETWEEN a.at - INTERVAL '1' HOUR AND a.at + INTERVAL '1' HOUR"
 )
@@ -69,10 +68,6 @@ CREATED: Final[Mapping[str, str]] = {
     "STREAM": "write CREATE TABLE … WITH ('connector' = …), or CREATE VIEW … AS SELECT for a query",
     "SOURCE": "write CREATE TABLE … WITH ('connector' = …)",
     "SINK": "write CREATE TABLE … WITH ('connector' = …), then INSERT INTO it",
-    "MATERIALIZED": (
-        "write CREATE VIEW for an intermediate result; to store a result, INSERT INTO a table with a "
-        "PRIMARY KEY"
-    ),
     "OR": "remove OR REPLACE; tables and views exist only while their script runs",
     "EXTERNAL": "write CREATE TABLE … WITH ('connector' = …)",
     "FOREIGN": "write CREATE TABLE … WITH ('connector' = …)",
@@ -96,11 +91,11 @@ AFTER_WORD: Final[Mapping[tuple[str, str], str]] = {
     ("DROP", "FUNCTION"): "remove it; functions exist only while their script runs",
     ("DROP", "CATALOG"): _NO_CATALOG,
     ("DROP", "DATABASE"): _NO_CATALOG,
+    ("MATERIALIZED", "TABLE"): "write CREATE TABLE … WITH (…) AS SELECT …",
     ("DROP", "STREAM"): "write DROP TABLE or DROP VIEW",
     ("BEGIN", ""): _ONE_JOB,
     ("BEGIN", "TRANSACTION"): _ONE_JOB,
     ("BEGIN", "WORK"): _ONE_JOB,
-    ("EMIT", "ON"): "write EMIT FINAL, which releases a window when it closes",
     ("INTO", "TABLE"): "remove TABLE: INSERT INTO t",
     ("DESCRIBE", "TABLE"): "remove TABLE: DESCRIBE t",
     ("DESC", "TABLE"): "remove TABLE: DESCRIBE t",
@@ -117,8 +112,6 @@ BEFORE_TEXT: Final[Mapping[tuple[str, str], str]] = {
     " QUALIFY ROW_NUMBER() OVER (PARTITION BY k ORDER BY at DESC) = 1",
     ("ERROR", "ON"): "remove it, and find such rows by WHERE JSON_VALUE(…) IS NULL",
     ("USING", "SAMPLE"): _NO_RANDOMNESS,
-    ("LATERAL", "VIEW"): _UNNEST,
-    ("UNNEST", "("): _UNNEST,
     ("ALL", "("): "compare with the greatest or least value: a > (SELECT MAX(b) FROM t)",
 }
 """Help for a word before another token."""
@@ -181,14 +174,8 @@ PIVOTS: Final[Mapping[str, str]] = {
 }
 """Help for `PIVOT (SUM(…) …)` and `UNPIVOT (a …)`, which begin like an alias with column names."""
 
-KSQL_WINDOWS: Final[Mapping[str, str]] = {
-    "TUMBLING": "write GROUP BY TUMBLE(at, INTERVAL '1' MINUTE), with the event-time column",
-    "HOPPING": (
-        "write GROUP BY HOP(at, INTERVAL '1' MINUTE, INTERVAL '5' MINUTE), with the event-time column"
-    ),
-    "SESSION": "write GROUP BY SESSION(at, INTERVAL '1' MINUTE), with the event-time column",
-}
-"""Help for `WINDOW TUMBLING (…)`."""
+STREAM_WINDOW: Final = "write it before WHERE and GROUP BY: FROM t WINDOW TUMBLING (SIZE 1 HOUR)"
+"""Help for `WINDOW TUMBLING (…)` at another place than after FROM."""
 
 _OBJECT: Final = "write ROW(a, b), or MAP['key', a]"
 _PARAMETER: Final = "a parameter is written ${name}"

@@ -18,11 +18,11 @@ from fsql.compiler.parser.dialects import (
     BEFORE_TEXT,
     CLAUSES,
     CREATED,
-    KSQL_WINDOWS,
     NO_RECURSION,
     PIVOTS,
     READ_AS_NAMES,
     STATEMENTS,
+    STREAM_WINDOW,
     item_help,
     sign_help,
 )
@@ -169,7 +169,9 @@ def _dialect_help(state: _ErrorState) -> str | None:
         return CREATED.get(state.keyword)
     match state.last_kind, state.bad.kind:
         case _, "LPAR":
-            help_ = KSQL_WINDOWS.get(before) or _pivot_help(state)
+            help_ = _pivot_help(state)
+        case _, "STREAM_WINDOW":
+            help_ = STREAM_WINDOW
         case "STAR", _ if state.keyword == "RENAME":
             help_ = "write * EXCLUDE (a), a AS b"
         case "BY", _ if state.keyword == "ALL":

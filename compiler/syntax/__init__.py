@@ -31,6 +31,7 @@ from fsql.compiler.syntax.calls import (
 )
 from fsql.compiler.syntax.expressions import (
     ArrayConstructor,
+    ArrowAccess,
     AtTimeZone,
     Between,
     BooleanLiteral,
@@ -43,6 +44,7 @@ from fsql.compiler.syntax.expressions import (
     ColumnReference,
     Comparison,
     ComparisonOperator,
+    EventTime,
     Exists,
     FieldAccess,
     InList,
@@ -155,7 +157,7 @@ Operation = Unary | Chain | Not | Logical | Comparison | IsDistinct | Is | Betwe
 Subquery = InSubquery | Exists | ScalarSubquery
 Constructor = ArrayConstructor | RowConstructor | MapConstructor
 Call = FunctionCall | Lambda | Extract | RoundTime | Trim
-Access = ColumnReference | Subscript | FieldAccess
+Access = ColumnReference | Subscript | FieldAccess | ArrowAccess | EventTime
 Expression = (
     Literal | Access | Constructor | Operation | InList | Subquery | Case | Cast | AtTimeZone | Call
 )
@@ -170,6 +172,7 @@ __all__ = [
     "TAKE_LAMBDAS",
     "Access",
     "ArrayConstructor",
+    "ArrowAccess",
     "AtTimeZone",
     "Between",
     "BooleanLiteral",
@@ -196,6 +199,7 @@ __all__ = [
     "Descriptor",
     "Drop",
     "Emit",
+    "EventTime",
     "Exists",
     "Explain",
     "Expression",

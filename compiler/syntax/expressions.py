@@ -283,6 +283,19 @@ class Subscript(Syntax):
 
 
 @dataclass(frozen=True, slots=True)
+class ArrowAccess(Syntax):
+    """`row->field`; of a text with JSON, the value whose key the column `field` has."""
+
+    operand: Expression
+    field: Identifier
+
+
+@dataclass(frozen=True, slots=True)
+class EventTime(Syntax):
+    """The event-time column of FROM, for a window that names no column."""
+
+
+@dataclass(frozen=True, slots=True)
 class FieldAccess(Syntax):
     """`f(x).field`, `a[1].field`; after bare names the field is a part of the ColumnReference."""
 

@@ -46,12 +46,16 @@ class Derived(Syntax):
 
 @dataclass(frozen=True, slots=True)
 class Unnest(Syntax):
-    """`UNNEST(array, …) [WITH ORDINALITY] AS t(a, b)`; `others` are the arrays after the first."""
+    """`UNNEST(array, …) [WITH ORDINALITY] AS t(a, b)`; `others` are the arrays after the first.
+
+    With `whole`, an element that is a ROW is one column.
+    """
 
     array: Expression
     ordinality: bool
     alias: TableAlias | None = None
     others: tuple[Expression, ...] = ()
+    whole: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,7 @@ from fsql.compiler.parser.syntax_builder import (
     relations,
     row_patterns,
     statements,
+    stream_windows,
 )
 
 if TYPE_CHECKING:
@@ -24,7 +25,10 @@ if TYPE_CHECKING:
 
 BUILDERS: Final[dict[str, Callable[..., object]]] = {
     name: function
-    for module in (names, expressions, calls, relations, row_patterns, queries, statements)
+    for module in (
+        *(names, expressions, calls, relations, row_patterns, queries, statements),
+        stream_windows,
+    )
     for name, function in vars(module).items()
     if getattr(function, "__module__", None) == module.__name__ and not name.startswith("_")
 }

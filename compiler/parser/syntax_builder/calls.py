@@ -278,7 +278,7 @@ def word_call(span: Span, token: Token, arguments: _Arguments) -> syntax.Express
 def niladic(
     span: Span, token: Token, digits: syntax.NumberLiteral | None = None
 ) -> syntax.FunctionCall:
-    """Return CURRENT_TIMESTAMP or a similar call: without brackets, or with digits in them."""
+    """Return CURRENT_TIMESTAMP or a similar call: without brackets, or with digits or nothing in them."""
     arguments = () if digits is None else (digits,)
     return syntax.FunctionCall(span, _function_name(span, token), arguments)
 

@@ -212,8 +212,10 @@ def is_json(
 
 def json_step(
     span: Span, operand: syntax.Expression, token: Token, step: syntax.Expression
-) -> syntax.FunctionCall:
-    """Return `a -> 'key'` as a call."""
+) -> syntax.FunctionCall | syntax.ArrowAccess:
+    """Return `a -> 'key'` as a call, and `a->b`, which may be a field of a row, as it is."""
+    if token.text == "->" and isinstance(step, syntax.ColumnReference):
+        return syntax.ArrowAccess(span, operand, step.parts[0])
     return _call(span, _SIGNS[token.text], operand, step)
 
 

@@ -8,6 +8,7 @@ from typing import cast as typed
 
 from fsql.compiler import syntax
 from fsql.compiler.diagnostics import Diagnostic, FsqlError, Label
+from fsql.compiler.parser.exploded_items import explode_items
 
 if TYPE_CHECKING:
     from fsql.compiler.parser.lexer import Token
@@ -109,9 +110,10 @@ def order_item(
     return syntax.OrderItem(span, expression, descending, nulls_first)
 
 
-def emit(span: Span, mode: Token) -> syntax.Emit:
-    """Return `EMIT CHANGES` or `EMIT FINAL`."""
-    return syntax.Emit(span, "CHANGES" if mode.kind == "CHANGES" else "FINAL")
+def emit(span: Span, mode: Token | None = None) -> syntax.Emit:
+    """Return `EMIT CHANGES`, or `EMIT FINAL`, which RisingWave writes as `EMIT ON WINDOW CLOSE`."""
+    changes = mode is not None and mode.kind == "CHANGES"
+    return syntax.Emit(span, "CHANGES" if changes else "FINAL")
 
 
 # WITH, set operations, VALUES.
@@ -174,6 +176,7 @@ def select(  # noqa: PLR0913, PLR0917 - what the rule has
     quantifier: tuple[bool, tuple[syntax.Expression, ...]],
     items: tuple[syntax.SelectItem | syntax.Star, ...],
     relations: tuple[syntax.Relation, ...],
+    stream_window: syntax.FunctionCall | None,
     where: syntax.Expression | None,
     group_by: tuple[syntax.Expression | syntax.GroupingSets, ...] | None,
     having: syntax.Expression | None,
@@ -183,6 +186,10 @@ def select(  # noqa: PLR0913, PLR0917 - what the rule has
 ) -> syntax.Select:
     """Return one SELECT."""
     distinct, distinct_on = quantifier
+    if stream_window is not None:
+        group_by = (*(group_by or ()), stream_window)
+    elif group_by is None:
+        items, relations = explode_items(items, relations)
     return syntax.Select(
         span,
         distinct,

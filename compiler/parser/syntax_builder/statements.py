@@ -138,14 +138,14 @@ def create_view(  # noqa: PLR0913, PLR0917 - what the rule has
     comment: syntax.StringLiteral | None,
     query: syntax.Query,
 ) -> syntax.CreateView:
-    """Return `CREATE VIEW v AS query`."""
+    """Return `CREATE VIEW v AS query`; MATERIALIZED has no effect: every result is kept up to date."""
     return syntax.CreateView(
         span,
         name,
         columns or (),
         query,
         comment,
-        temporary=temporary is not None,
+        temporary=temporary is not None and temporary.kind == "TEMPORARY",
         if_not_exists=if_not_exists is not None,
     )
 

@@ -1,0 +1,112 @@
+"""The event-time column of a window."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fsql.compiler import syntax
+from fsql.compiler.binder.declared_functions import NO_FUNCTIONS
+from fsql.compiler.binder.expression import ExpressionBinder
+from fsql.compiler.binder.report import Refusal, refusal
+from fsql.compiler.logical import (
+    Aggregate,
+    ApplyChanges,
+    Join,
+    Plan,
+    ToChangelog,
+    WindowAggregate,
+    operators,
+)
+from fsql.compiler.sqltypes import Kind
+
+if TYPE_CHECKING:
+    from fsql.compiler.binder.relation import Relation
+    from fsql.compiler.binder.scope import Field
+    from fsql.compiler.binder.source_spans import SourceSpans
+
+
+def event_time_field(
+    relation: Relation,
+    written: syntax.ColumnReference | syntax.EventTime,
+    source_spans: SourceSpans,
+) -> Field:
+    """Return the event-time column over which a window is defined.
+
+    Raises:
+        Refusal: E203, E204, E304.
+    """
+    if isinstance(written, syntax.EventTime):
+        return _only_event_time(relation, written)
+    binder = ExpressionBinder(relation.scope, "a window", source_spans, NO_FUNCTIONS, "UTC")
+    time = binder.column(written)
+    if not time.column.time_attribute:
+        raise _not_event_time(relation, time, written)
+    return time
+
+
+def _only_event_time(relation: Relation, written: syntax.EventTime) -> Field:
+    """Return the event-time column of a relation, for a window that names none.
+
+    Raises:
+        Refusal: E204 if there are several, E304 if there is none.
+    """
+    times = [field for field in relation.fields if field.column.time_attribute]
+    if not times:
+        lost = _event_time_reason(relation.plan)
+        raise refusal(
+            "E304",
+            "FROM has no event time",
+            written.span,
+            note=lost,
+            help="declare it in CREATE TABLE: WATERMARK FOR at AS at - INTERVAL '5' SECOND"
+            if lost is None
+            else None,
+        )
+    if len(times) > 1:
+        names = " and ".join(each.name for each in times)
+        raise refusal(
+            "E204",
+            f"FROM has more than one event time: {names}",
+            written.span,
+            help=f"write GROUP BY TUMBLE({times[0].name}, INTERVAL '1' MINUTE), HOP or SESSION",
+        )
+    return times[0]
+
+
+def _not_event_time(relation: Relation, time: Field, written: syntax.ColumnReference) -> Refusal:
+    others = [field.name for field in relation.fields if field.column.time_attribute]
+    lost = _event_time_reason(relation.plan)
+    if others:
+        help_text = f"use the event-time column: {others[0]}"
+    elif time.column.type.kind is not Kind.TIMESTAMP:
+        help_text = "compute a TIMESTAMP in CREATE TABLE, and declare a WATERMARK for it"
+    else:
+        help_text = (
+            "declare it in CREATE TABLE:"
+            f" WATERMARK FOR {time.name} AS {time.name} - INTERVAL '5' SECOND"
+        )
+    return refusal(
+        "E304",
+        f'column "{time.name}" is not event time',
+        written.span,
+        f"this is {time.column.type} without a WATERMARK" if lost is None else "",
+        note=lost,
+        help=help_text if lost is None else None,
+    )
+
+
+def _event_time_reason(plan: Plan) -> str | None:
+    """Return the note that names the operator after which event time is lost, if it is known."""
+    if any(isinstance(node, ToChangelog) for node in operators(plan)):
+        return "the changes of an updating query are not in the order of event time"
+    for node in operators(plan):
+        match node:
+            case ApplyChanges():
+                return "a change can retract a row of any age, so its rows are not in the order of event time"
+            case Aggregate() | WindowAggregate(final=False):
+                return "the rows of an updating aggregate are not in the order of event time"
+            case Join(time_range=None):
+                return "after a join without a time range, rows are not in the order of event time"
+            case _:
+                pass
+    return None

@@ -1,0 +1,105 @@
+"""Aggregates of other dialects, and AS_VALUE, which are written in terms of those of this one.
+
+TOPK(x, 3)                 →   ARRAY_SLICE(ARRAY_AGG(x ORDER BY x DESC) IGNORE NULLS, 1, 3)
+LATEST_BY_OFFSET(x, 3)     →   ARRAY_SLICE(ARRAY_AGG(x) IGNORE NULLS, -3)
+COLLECT_SET(x)             →   ARRAY_AGG(DISTINCT x)
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final
+
+from fsql.compiler import syntax
+from fsql.compiler.binder.report import refusal
+
+VALUES_MAX: Final = 1_000
+"""The greatest number of values of TOPK and the like, which are kept in one array."""
+_FIRST: Final = frozenset({"TOPK", "TOPKDISTINCT", "EARLIEST_BY_OFFSET"})
+_NUMBERED: Final = _FIRST | {"LATEST_BY_OFFSET"}
+_RENAMED: Final = {
+    "COLLECT_SET": "ARRAY_AGG",
+    "LIST": "ARRAY_AGG",
+    "MEAN": "AVG",
+    "JSONB_AGG": "JSON_AGG",
+    "JSONB_OBJECT_AGG": "JSON_OBJECT_AGG",
+    "FIRST": "FIRST_VALUE",
+    "LAST": "LAST_VALUE",
+}
+_ONLY_NUMBERED: Final = frozenset({"TOPK", "TOPKDISTINCT"})
+OTHER_AGGREGATES: Final = frozenset(_RENAMED) | _ONLY_NUMBERED
+"""The names that are always other words for an aggregate; EARLIEST_BY_OFFSET is one of its own without n."""
+
+
+def in_other_words(written: syntax.FunctionCall) -> syntax.Expression | None:
+    """Return a call of an aggregate of another dialect in terms of those of this one; None for other calls.
+
+    ksqlDB's AS_VALUE(k), a copy of a key, is k.
+
+    Raises:
+        Refusal: E401, E405.
+    """
+    name = written.name.parts[-1].name.upper()
+    if name in _ONLY_NUMBERED or (name in _NUMBERED and len(written.arguments) > 1):
+        return _some_values(written, name)
+    if name == "AS_VALUE" and len(written.arguments) == 1:
+        (copied,) = written.arguments
+        return None if isinstance(copied, syntax.Star) else copied
+    if name not in _RENAMED:
+        return None
+    renamed = _named(written, _RENAMED[name])
+    if name == "COLLECT_SET":
+        return replace(renamed, distinct=True)
+    if name in {"FIRST", "LAST"} and not written.ignore_nulls:
+        return replace(renamed, respect_nulls=True)
+    return renamed
+
+
+def _named(written: syntax.FunctionCall, name: str) -> syntax.FunctionCall:
+    span = written.name.span
+    return replace(written, name=syntax.QualifiedName(span, (syntax.Identifier(span, name),)))
+
+
+def _number(written: syntax.Expression | syntax.Star) -> int:
+    """Return the number that a literal stands for; 0 for other expressions and large numbers."""
+    text = written.text if isinstance(written, syntax.NumberLiteral) else ""
+    return int(text) if text.isdigit() and len(text) <= len(str(VALUES_MAX)) else 0
+
+
+def _some_values(written: syntax.FunctionCall, name: str) -> syntax.FunctionCall:
+    """Return TOPK(x, n) or a similar call as a slice of all values."""
+    if len(written.arguments) != 2 or isinstance(written.arguments[0], syntax.Star):
+        raise refusal(
+            "E401", f"{name} takes a value and a number", written.span, help=f"write {name}(x, 3)"
+        )
+    value, count = written.arguments
+    number = _number(count)
+    if not 1 <= number <= VALUES_MAX:
+        raise refusal(
+            "E405",
+            f"the second argument of {name} must be a literal from 1 to {VALUES_MAX:,}",
+            count.span,
+            help=f"write {name}(x, 3)",
+        )
+    order: tuple[syntax.OrderItem, ...] = written.order_by
+    if name in _ONLY_NUMBERED:
+        assert not isinstance(value, syntax.Star)
+        order = (syntax.OrderItem(value.span, value, descending=True, nulls_first=None),)
+    collected = replace(
+        _named(written, "ARRAY_AGG"),
+        arguments=(value,),
+        distinct=written.distinct or name == "TOPKDISTINCT",
+        order_by=order,
+        ignore_nulls=True,
+    )
+    text = str(number)
+    bounds: tuple[syntax.Expression, ...] = (
+        syntax.NumberLiteral(count.span, "1"),
+        syntax.NumberLiteral(count.span, text),
+    )
+    if name == "LATEST_BY_OFFSET":
+        bounds = (syntax.Unary(count.span, "-", syntax.NumberLiteral(count.span, text)),)
+    slice_name = syntax.QualifiedName(
+        written.name.span, (syntax.Identifier(written.name.span, "ARRAY_SLICE"),)
+    )
+    return syntax.FunctionCall(written.span, slice_name, (collected, *bounds))

@@ -1,0 +1,82 @@
+"""Windows of ksqlDB: `WINDOW TUMBLING (SIZE 1 HOUR)` is the window TUMBLE in GROUP BY."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from fsql.compiler import syntax
+from fsql.compiler.diagnostics import Diagnostic, FsqlError, Label
+
+if TYPE_CHECKING:
+    from fsql.compiler.text.source import Span
+
+_FUNCTIONS: Final = {"TUMBLING": "TUMBLE", "HOPPING": "HOP", "SESSION": "SESSION"}
+_NEEDED: Final = {"TUMBLING": ("SIZE",), "HOPPING": ("ADVANCE BY", "SIZE"), "SESSION": ("",)}
+"""The terms of each kind, in the order of the arguments of the function; "" is a term without a word."""
+_FORMS: Final = {
+    "TUMBLING": "WINDOW TUMBLING (SIZE 1 HOUR)",
+    "HOPPING": "WINDOW HOPPING (SIZE 1 HOUR, ADVANCE BY 10 MINUTES)",
+    "SESSION": "WINDOW SESSION (10 MINUTES)",
+}
+
+
+class _Term(NamedTuple):
+    """`ADVANCE BY 1 MINUTE`."""
+
+    span: Span
+    word: str
+    interval: syntax.IntervalLiteral
+
+
+def window_word(
+    _span: Span, first: syntax.Identifier | None = None, second: syntax.Identifier | None = None
+) -> str:
+    """Return `SIZE`, `GRACE PERIOD`, or `ADVANCE BY`; "" if there is no word."""
+    words = [each.name.upper() for each in (first, second) if each is not None]
+    return "ADVANCE BY" if words == ["ADVANCE"] else " ".join(words)
+
+
+def window_term(span: Span, word: str, number: syntax.NumberLiteral, unit: syntax.Unit) -> _Term:
+    """Return `SIZE 1 HOUR`."""
+    value = syntax.StringLiteral(number.span, number.text)
+    return _Term(span, word, syntax.IntervalLiteral(number.span, value, unit))
+
+
+def stream_window(
+    span: Span, _window: object, kind: syntax.Identifier, *terms: _Term
+) -> syntax.FunctionCall:
+    """Return `WINDOW TUMBLING (SIZE 1 HOUR)` as TUMBLE over the event time of FROM.
+
+    RETENTION has no effect: the rows of a window are kept until it closes.
+
+    Raises:
+        FsqlError: E101 for terms that are missing, repeated or of another kind; E301 for GRACE PERIOD.
+    """
+    name = kind.name.upper()
+    given: dict[str, syntax.IntervalLiteral] = {}
+    for term in terms:
+        if term.word == "GRACE PERIOD":
+            raise _grace_error(term)
+        if term.word in given or term.word not in {*_NEEDED[name], "RETENTION"}:
+            raise _form_error(name, term.span, f"{name} does not take it")
+        given[term.word] = term.interval
+    missing = [word for word in _NEEDED[name] if word not in given]
+    if missing:
+        raise _form_error(name, span, f"{missing[0] or 'the gap'} is missing")
+    function = syntax.QualifiedName(span, (syntax.Identifier(span, _FUNCTIONS[name]),))
+    sizes = (given[word] for word in _NEEDED[name])
+    return syntax.FunctionCall(span, function, (syntax.EventTime(span), *sizes))
+
+
+def _form_error(name: str, span: Span, what: str) -> FsqlError:
+    message = f"the terms of WINDOW {name} do not fit"
+    help_ = f"write {_FORMS[name]}"
+    return FsqlError([Diagnostic("E101", message, Label(span, what), helps=(help_,))])
+
+
+def _grace_error(term: _Term) -> FsqlError:
+    interval = term.interval
+    delay = f"INTERVAL '{interval.value.value}' {interval.unit}"
+    help_ = f"remove it, and declare in CREATE TABLE how late rows may come: WATERMARK FOR at AS at - {delay}"
+    message = "not implemented yet: GRACE PERIOD"
+    return FsqlError([Diagnostic("E301", message, Label(term.span), helps=(help_,))])
