@@ -38,6 +38,7 @@ ENTRIES: Final[Mapping[str, ManualEntry]] = {
         """JSON_QUERY('[{"a": 1}, {"b": 2}, {"a": 3}]', '$[*].a' WITH WRAPPER) = '[1,3]'""",
         """JSON_QUERY('{"a": [1]}', '$.*' WITH CONDITIONAL WRAPPER) = '[1]'""",
         f"JSON_QUERY({_DOCUMENT}, '$.e' EMPTY ARRAY ON EMPTY NULL ON ERROR) = '[]'",
+        f"JSON_ARRAY(JSON_QUERY({_DOCUMENT}, '$.a' EMPTY OBJECT ON EMPTY)) = '[{{\"b\":[1,2.50]}}]'",
     ),
     "json_query_wrapped": entry(
         "All values at a path, as an array; NULL where there is nothing. It is `JSON_QUERY` with `WITH WRAPPER`.",

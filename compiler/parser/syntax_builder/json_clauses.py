@@ -81,7 +81,11 @@ def with_events(
             branches.append((syntax.Is(span, called, "NULL", negated=False), nothing))
         typed = _call(span, "COALESCE", typed, error)
     clauses = tuple(syntax.WhenClause(span, condition, result) for condition, result in branches)
-    return syntax.Case(span, None, clauses, typed)
+    case = syntax.Case(span, None, clauses, typed)
+    # The result of JSON_QUERY is a document, which JSON_OBJECT and JSON_ARRAY do not quote.
+    return (
+        _call(span, name, case, syntax.StringLiteral(span, "$")) if name == "JSON_QUERY" else case
+    )
 
 
 def _check_of_nulls(name: str, events: tuple[OnEvent, ...]) -> None:
