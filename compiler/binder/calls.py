@@ -11,6 +11,7 @@ from fsql.compiler.binder.forms import FORMS, bind_form
 from fsql.compiler.binder.lambda_parameters import refuse_parameters
 from fsql.compiler.binder.lambdas import bind_lambda_call
 from fsql.compiler.binder.operators import make_call
+from fsql.compiler.binder.other_aggregates import in_other_words
 from fsql.compiler.binder.pending import GroupingValue
 from fsql.compiler.binder.report import Abandoned, not_implemented, refusal
 from fsql.compiler.binder.scalar_calls import bind_argument, bind_scalar, unknown_function
@@ -43,7 +44,10 @@ def bind_function_call(binder: ExpressionBinder, written: syntax.FunctionCall) -
         raise not_implemented("functions of a catalog", written.name.span)
     _refuse_name(name, written)
     of_match = binder.navigations and binder.navigations.bind(written, name)
-    return of_match or _bind_named(binder, written, name)
+    if of_match:
+        return of_match
+    other = None if name in binder.functions else in_other_words(written)
+    return _bind_named(binder, written, name) if other is None else binder.bind(other)
 
 
 def _bind_named(  # noqa: PLR0911 - one a kind

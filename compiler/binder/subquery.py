@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from fsql.compiler import syntax
 from fsql.compiler.binder.join import renumber
+from fsql.compiler.binder.other_aggregates import OTHER_AGGREGATES
 from fsql.compiler.binder.references import outer_reference, parts_of
 from fsql.compiler.binder.report import not_implemented
 from fsql.compiler.diagnostics import Diagnostic, Label
@@ -135,7 +136,7 @@ def _is_aggregate(part: syntax.Syntax) -> bool:
     return (
         isinstance(part, syntax.FunctionCall)
         and part.over is None
-        and part.name.parts[-1].name.upper() in AGGREGATES
+        and part.name.parts[-1].name.upper() in {*AGGREGATES, *OTHER_AGGREGATES}
     )
 
 
