@@ -25,7 +25,7 @@ def jobs_text(found: Sequence[JobView]) -> str:
         (
             each.deployment.name,
             each.state,
-            str(each.deployment.workers),
+            str(each.workers),
             _count(each, "rows_in"),
             _count(each, "rows_out"),
         )
@@ -74,7 +74,7 @@ def job_json(view: JobView) -> dict[str, object]:
         "name": view.deployment.name,
         "id": view.deployment.id,
         "state": view.state,
-        "workers": view.deployment.workers,
+        "workers": view.workers,
         "auto": view.deployment.auto,
         "tick_seconds": view.deployment.tick_seconds,
         "process": view.runner,

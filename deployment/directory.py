@@ -109,7 +109,8 @@ class JobStatus(msgspec.Struct, frozen=True):
     `held_by` names the split that holds output back, without new rows for `held_seconds`; `min_time` is its
     promise as text, "" if it has made none or rows have no event time.  `progress` is the position from
     which a recovery would continue, as time and origin; `start_seconds` is the time until rows were
-    processed, without the starts of processes, `restore_seconds` the time for loading state.
+    processed, without the starts of processes, `restore_seconds` the time for loading state.  `workers` is
+    the number of workers, 0 if it is not known yet.
     """
 
     pid: int
@@ -127,6 +128,7 @@ class JobStatus(msgspec.Struct, frozen=True):
     start_seconds: float | None = None
     restore_seconds: float | None = None
     min_time: str = ""
+    workers: int = 0
 
 
 class Outcome(msgspec.Struct, frozen=True):

@@ -287,6 +287,7 @@ class _Observer:
             restore_seconds=self._restore_seconds,
             start_seconds=self._start_seconds,
             min_time=self._min_time_text(total),
+            workers=report.workers,
         )
 
     def _min_time_text(self, total: Metrics) -> str:

@@ -50,6 +50,14 @@ class JobView:
     agent: int | None
 
     @property
+    def workers(self) -> int:
+        """Return how many workers the job has, which ticks change; as deployed if it does not run."""
+        status = self.status
+        is_current = status is not None and self.runner is not None and status.pid == self.runner
+        known = status.workers if status is not None and is_current else 0
+        return known or self.deployment.workers
+
+    @property
     def state(self) -> str:
         """Return the state in one word.
 

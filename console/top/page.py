@@ -46,7 +46,7 @@ def job_cells(sample: Sample, job: JobView) -> tuple[str, ...]:
         lag = seconds_text(status.counters["behind_us"] / 1e6)
         state = count_text(status.counters["rows_state"])
     deployment = job.deployment
-    return (deployment.name, job.state, str(deployment.workers), *by_second, lag, state)
+    return (deployment.name, job.state, str(job.workers), *by_second, lag, state)
 
 
 def details(sample: Sample) -> RenderableType:

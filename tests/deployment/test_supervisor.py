@@ -9,6 +9,7 @@ import signal
 import sys
 import time
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 from unittest.mock import Mock
@@ -19,7 +20,7 @@ from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.compiler.diagnostics.encoding import diagnostics_bytes
 from fsql.deployment.agent import run_agent
 from fsql.deployment.agent_log import log_line
-from fsql.deployment.directory import ClusterDirectory, Deployment, Outcome, take_lock
+from fsql.deployment.directory import ClusterDirectory, Deployment, JobStatus, Outcome, take_lock
 from fsql.deployment.files import system_error
 from fsql.deployment.messages import Ping
 from fsql.deployment.startup import start_agent
@@ -205,6 +206,17 @@ def test_a_run_ends_if_its_state_directory_is_deleted(tmp_path: Path) -> None:
         f'the state directory "{tmp_path}" cannot be used: it was deleted while the job was running',
         ("restore a copy of a snapshot: fsql snapshot restore COPY --state DIRECTORY",),
     )
+
+
+@pytest.mark.parametrize(
+    ("pid", "reported", "shown"), [(7, 3, 3), (7, 0, 1), (8, 3, 1), (None, 3, 1)]
+)
+def test_a_running_job_shows_the_workers_that_it_has(
+    trial: Trial, pid: int | None, reported: int, shown: int
+) -> None:
+    """Process 7 has reported them; the job was deployed with one."""
+    status = JobStatus(7, 0.0, 0.0, "running", 1, "", (), "", 0.0, (0, 0), {}, workers=reported)
+    assert replace(view_of(trial.cluster, trial.job), status=status, runner=pid).workers == shown
 
 
 @pytest.mark.parametrize("kind", ["finished"])
