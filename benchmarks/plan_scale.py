@@ -135,7 +135,9 @@ def _statistics(plan: TickPlan, bins: NDArray[Any]) -> Statistics:
             Cost(name, total, 1.0, total * _SECONDS_A_ROW, _SECONDS_A_ROW, None, 1.0)
             for name in names
         ),
-        folds=tuple(FoldLoad(name, "speculative", 0.0, 0.0, 10_000, 1_000_000) for name in names),
+        folds=tuple(
+            FoldLoad(name, "speculative", 0.0, 0.0, 10_000, 1_000_000, 0.0) for name in names
+        ),
         workers=tuple(
             WorkerLoad(interval, worker, share, share)
             for interval in range(1, INTERVALS_MIN + 1)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
-SCHEMA: Final = 3
+SCHEMA: Final = 4
 """The version of the tables; a reader ignores files of another one."""
 
 TICK_SECONDS: Final = 10.0
@@ -62,6 +62,7 @@ TABLES: Final = {
         ("applied", "int64"),
         ("redone", "int64"),
         ("held", "int64"),
+        ("rewinds", "int64"),
         ("state_rows", "int64"),
         ("state_bytes", "int64"),
     ),
@@ -71,10 +72,17 @@ TABLES: Final = {
         ("rows", "int64"),
         ("bytes", "int64"),
         ("lag_us", "int64"),
+        ("blocked_us", "int64"),
     ),
     "latency": (
         ("table", "string"),
         ("bucket", "int32"),
         ("chunks", "int64"),
+    ),
+    "links": (
+        ("peer", "int32"),
+        ("frames", "int64"),
+        ("bytes", "int64"),
+        ("resent", "int64"),
     ),
 }

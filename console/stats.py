@@ -145,10 +145,11 @@ class TextRows(NamedTuple):
 def statistics_tables(statistics: Statistics) -> dict[str, TextRows]:
     """Return the tables for display, by name."""
     costs = ("operator", "rows/s", "busy", "a row", "a call", "rows out/in")
-    folds = ("fold", "policy", "recomputed", "waited", "state rows", "bytes")
+    folds = ("fold", "policy", "recomputed", "waited", "state rows", "bytes", "rewinds/s")
     pairs = ("filter", "condition", "is true", "behind", "is true then")
     latency = ("table", "chunks/s", "median", "99 %")
-    splits = ("table", "split", "rows/s", "lag", "rate by mean")
+    splits = ("table", "split", "rows/s", "lag", "rate by mean", "blocked")
+    links = ("worker", "to", "frames/s", "bytes/s", "resent")
     heavy = ("into", "side", "key", "of all rows", "error")
     return {
         "workers": TextRows(("worker", "busy", "by interval"), list(_workers(statistics))),
@@ -157,6 +158,7 @@ def statistics_tables(statistics: Statistics) -> dict[str, TextRows]:
         "pairs": TextRows(pairs, list(_pairs(statistics))),
         "latency": TextRows(latency, list(_latency(statistics))),
         "splits": TextRows(splits, list(_fronts(statistics))),
+        "links": TextRows(links, list(_links(statistics))),
         "loads": TextRows(
             ("into", "side", "rows/s", "busiest bin", "by bin"), list(_loads(statistics))
         ),
@@ -193,7 +195,14 @@ def short_time(seconds: float | None) -> str:
 def _folds(statistics: Statistics) -> Iterator[tuple[str, ...]]:
     for each in statistics.folds:
         state = count_text(each.state_rows), count_text(each.state_bytes)
-        yield each.operator, each.policy, _part(each.redone), _part(each.held), *state
+        yield (
+            each.operator,
+            each.policy,
+            _part(each.redone),
+            _part(each.held),
+            *state,
+            f"{each.rewinds_per_second:.3g}",
+        )
 
 
 def _part(part: float | None) -> str:
@@ -217,7 +226,14 @@ def _fronts(statistics: Statistics) -> Iterator[tuple[str, ...]]:
         rows = count_text(round(each.rows_per_second))
         lag = f"{each.lag_seconds:.3g} s"
         skew = "no estimate" if each.skew is None else f"{each.skew:.2f}"
-        yield each.table, str(each.split), rows, lag, skew
+        yield each.table, str(each.split), rows, lag, skew, _part(each.blocked)
+
+
+def _links(statistics: Statistics) -> Iterator[tuple[str, ...]]:
+    for each in statistics.links:
+        peer = "coordinator" if each.peer < 0 else str(each.peer)
+        rates = f"{each.frames_per_second:.3g}", count_text(round(each.bytes_per_second))
+        yield str(each.worker), peer, *rates, _part(each.resent)
 
 
 def _loads(statistics: Statistics) -> Iterator[tuple[str, ...]]:

@@ -139,11 +139,12 @@ def stats(
 
     Workers write statistics at intervals.  The command uses the last 12 intervals; newer ones have more
     weight.  It shows how busy each worker was, the time that each operator took, the disorder in the input of
-    each stateful operator, the rows of each split, the rows of each part of the 4,096 bins, and frequent
-    keys.
+    each stateful operator, the rows of each split and for how long it was blocked, what was sent to other
+    workers, the rows of each part of the 4,096 bins, and frequent keys.
 
     With --json, standard output has one object: "results", the version of the tables, and the tables "loads",
-    "heavy", "costs", "folds", "fronts", "workers" and "problems", which are described in docs/optimizer.md.
+    "heavy", "costs", "folds", "fronts", "workers", "operators", "pairs", "latency", "links" and "problems",
+    which are described in docs/optimizer.md.
 
     With --spark, Spark computes the same tables.  Its machines must see the state directory at the same path.
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-RESULTS: Final = 3
+RESULTS: Final = 4
 
 
 class Load(NamedTuple):
@@ -45,7 +45,10 @@ class Cost(NamedTuple):
 
 
 class FoldLoad(NamedTuple):
-    """A fold: its policy, the fractions of rows that were applied again and that waited, and its state."""
+    """A fold: its policy, the fractions of rows that were applied again and that waited, and its state.
+
+    A rewind is a repair so expensive that all rows since were undone, and waited.
+    """
 
     operator: str
     policy: str
@@ -53,10 +56,15 @@ class FoldLoad(NamedTuple):
     held: float | None
     state_rows: int
     state_bytes: int
+    rewinds_per_second: float
 
 
 class FrontLoad(NamedTuple):
-    """A split; `skew` is its rate divided by the mean rate of the splits of its table."""
+    """A split; `skew` is its rate divided by the mean rate of the splits of its table.
+
+    `blocked` is the fraction of time in which it might not be read because of the read-ahead, or because a
+    fold was behind.
+    """
 
     table: str
     split: int
@@ -64,6 +72,7 @@ class FrontLoad(NamedTuple):
     bytes_per_second: float
     lag_seconds: float
     skew: float | None
+    blocked: float
 
 
 class WorkerLoad(NamedTuple):
@@ -113,6 +122,16 @@ class Latency(NamedTuple):
     p99: float
 
 
+class LinkLoad(NamedTuple):
+    """What a worker sends to a peer, -1 for the coordinator; `resent` is by the number of frames."""
+
+    worker: int
+    peer: int
+    frames_per_second: float
+    bytes_per_second: float
+    resent: float | None
+
+
 class Statistics(NamedTuple):
     """All tables, each sorted, and the problems of reading."""
 
@@ -125,4 +144,5 @@ class Statistics(NamedTuple):
     operators: tuple[OperatorLoad, ...] = ()
     pairs: tuple[ConditionPair, ...] = ()
     latency: tuple[Latency, ...] = ()
+    links: tuple[LinkLoad, ...] = ()
     problems: tuple[str, ...] = ()

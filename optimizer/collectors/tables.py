@@ -18,6 +18,7 @@ from fsql.optimizer.statistics import (
     FrontLoad,
     HeavyKey,
     Latency,
+    LinkLoad,
     Load,
     OperatorLoad,
     Statistics,
@@ -73,6 +74,7 @@ def statistics_of(sums: Mapping[str, Rows], problems: Sequence[str]) -> Statisti
         _operators(sums["operators"]),
         _pairs(sums["costs"]),
         _latency(sums["latency"]),
+        _links(sums["links"]),
         tuple(problems),
     )
 
@@ -136,7 +138,9 @@ def _costs(sums: Rows) -> tuple[Cost, ...]:
 
 
 def _fold_values(folds: Weighted) -> dict[str, Any]:
-    values = {name: folds.column(name) * folds.smooth for name in ("applied", "redone", "held")}
+    values = {
+        name: folds.column(name) * folds.smooth for name in ("applied", "redone", "held", "rewinds")
+    }
     return values | {
         "state": folds.column("state_rows") * folds.is_newest,
         "bytes": folds.column("state_bytes") * folds.is_newest,
@@ -152,6 +156,7 @@ def _folds(sums: Rows) -> tuple[FoldLoad, ...]:
             each["held"] / each["applied"] if each["applied"] > 0 else None,
             round(each["state"]),
             round(each["bytes"]),
+            each["rewinds"],
         )
         for each in sums
         if each["newest"] > 0
@@ -160,7 +165,10 @@ def _folds(sums: Rows) -> tuple[FoldLoad, ...]:
 
 def _front_values(fronts: Weighted) -> dict[str, Any]:
     values = {name: fronts.column(name) * fronts.smooth for name in ("rows", "bytes")}
-    return values | {"lag": fronts.column("lag_us") * fronts.is_newest / 1e6}
+    return values | {
+        "lag": fronts.column("lag_us") * fronts.is_newest / 1e6,
+        "blocked": fronts.column("blocked_us") / 1e6 * fronts.smooth,
+    }
 
 
 def _fronts(sums: Rows) -> tuple[FrontLoad, ...]:
@@ -168,6 +176,7 @@ def _fronts(sums: Rows) -> tuple[FrontLoad, ...]:
         FrontLoad(
             *(each["table"], each["split"], each["rows"], each["bytes"], each["lag"]),
             each["rows"] / mean if (mean := _mean(sums, each["table"])) > 0 else None,
+            each["blocked"],
         )
         for each in sums
     )
@@ -209,6 +218,20 @@ def _quantile(ages: Sequence[tuple[int, float]], part: float) -> float:
     return float(2 ** ((last + 1) / AGES_PER_OCTAVE) / 1e6)
 
 
+def _link_values(links: Weighted) -> dict[str, Any]:
+    return {name: links.column(name) * links.smooth for name in ("frames", "bytes", "resent")}
+
+
+def _links(sums: Rows) -> tuple[LinkLoad, ...]:
+    return tuple(
+        LinkLoad(
+            *(each["worker"], each["peer"], each["frames"], each["bytes"]),
+            each["resent"] / each["frames"] if each["frames"] > 0 else None,
+        )
+        for each in sums
+    )
+
+
 def _worker_values(operators: Weighted) -> dict[str, Any]:
     return {
         name: operators.column(f"{name}_ns") / 1e9 / operators.seconds
@@ -245,6 +268,7 @@ GROUPS: Final = {
     "folds": Group("folds", ("operator", "policy"), _fold_values),
     "fronts": Group("fronts", ("table", "split"), _front_values),
     "latency": Group("latency", ("table", "bucket"), _latency_values),
+    "links": Group("links", ("worker", "peer"), _link_values),
     "workers": Group("operators", ("interval", "worker"), _worker_values),
     "operators": Group("operators", ("interval", "worker", "operator"), _operator_values),
 }

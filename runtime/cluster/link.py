@@ -76,6 +76,16 @@ class Link:
         return self._sender.resent
 
     @property
+    def frames(self) -> int:
+        """Return the number of frames with items that were sent; those that were sent again count once."""
+        return self._sender.sequence
+
+    @property
+    def bytes_given(self) -> int:
+        """Return the size in bytes of all items that were given to `send`."""
+        return self._sender.bytes_given
+
+    @property
     def unacknowledged(self) -> int:
         """Return the number of frames in flight or lost."""
         return self._sender.unacknowledged

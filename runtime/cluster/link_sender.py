@@ -63,6 +63,7 @@ class LinkSender:
         "_signs",
         "_slowest",
         "_waiting",
+        "bytes_given",
         "resent",
         "sequence",
     )
@@ -74,6 +75,8 @@ class LinkSender:
         """Number of frames sent again."""
         self.sequence = 0
         """Sequence number of the newest frame."""
+        self.bytes_given = 0
+        """Size in bytes of all items that were given to `send`."""
         self._acknowledged = 0
         self._sent: deque[SentFrame] = deque()
         self._bytes = 0
@@ -119,7 +122,9 @@ class LinkSender:
 
     def send(self, items: Sequence[Item], now: float) -> list[SentFrame]:
         """Send items in one frame; return the frames to transmit: none while the window is full."""
-        self._waiting.append((tuple(items), sum([item_bytes(item) for item in items])))
+        size = sum([item_bytes(item) for item in items])
+        self.bytes_given += size
+        self._waiting.append((tuple(items), size))
         return self._fill_window(now)
 
     def on_acknowledgement(self, acknowledged: int, *, alone: bool, now: float) -> list[SentFrame]:

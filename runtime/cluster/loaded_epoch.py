@@ -132,7 +132,10 @@ class LoadedEpoch:
         if not self._running or not self._metrics.is_due(now):
             return []
         self._links.put(COORDINATOR, self._metrics.report(self._worker, now))
-        return [*self.send(now), *self._metrics.record_statistics(self._worker, now)]
+        return [
+            *self.send(now),
+            *self._metrics.record_statistics(self._worker, self._links.by_peer, now),
+        ]
 
     def continue_work(self, now: float) -> list[WorkerEffect]:
         """Apply more of the rows that a fold has left for later, once its earlier output is sent."""

@@ -39,6 +39,8 @@ class LocalFront:
     """The promise at which it may read a chunk beyond its read-ahead."""
     reported_at: Root | None = None
     """The promise at which it was last reported as blocked."""
+    blocked_since: float | None = None
+    """The time up to which the front counts how long it was blocked; None while it is not."""
 
 
 class LocalFronts:
@@ -123,13 +125,16 @@ class LocalFronts:
     def readable(self, now: float, *, behind: bool) -> list[Front]:
         """Return the fronts that may read now, the one with the least promise first.
 
-        `behind` says whether a fold of the worker is behind: then no front may read.
+        `behind` says whether a fold of the worker is behind: then no front may read.  Fronts that may not
+        read, and do not wait for their source, count for how long.
         """
-        may = [
-            local
-            for local in self._fronts.values()
-            if now >= local.waits_until and self._may_read(local, behind=behind)
-        ]
+        may = []
+        for local in self._fronts.values():
+            waits = now < local.waits_until or local.front.ended
+            may_read = not waits and self._may_read(local, behind=behind)
+            _count_blocked(local, now, is_blocked=not waits and not may_read)
+            if may_read:
+                may.append(local)
         may.sort(key=lambda local: local.front.promised)
         return [local.front for local in may]
 
@@ -189,3 +194,10 @@ class LocalFronts:
         if local.read_ahead.is_open and rows < self._settings.read_ahead_rows:
             return True
         return local.credit == front.promised
+
+
+def _count_blocked(local: LocalFront, now: float, *, is_blocked: bool) -> None:
+    """Add the time since the last call, if the front was blocked then."""
+    if local.blocked_since is not None:
+        local.front.blocked_seconds += now - local.blocked_since
+    local.blocked_since = now if is_blocked else None

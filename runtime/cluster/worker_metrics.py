@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fsql.runtime.cluster.worker_statistics import Ages, WorkerStatistics
+from fsql.runtime.cluster.worker_statistics import OutputCounts, WorkerStatistics
 from fsql.runtime.dataflow.freshness import Freshness
 from fsql.runtime.dataflow.metrics import MeasuredOperator, Metrics
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from fsql.runtime.batch import Root
     from fsql.runtime.cluster.frames import Begin
+    from fsql.runtime.cluster.link import Link
     from fsql.runtime.cluster.local_fronts import LocalFronts
     from fsql.runtime.cluster.tick_events import RecordStatistics
     from fsql.runtime.cluster.worker_events import ChunkRead, Loaded
@@ -77,10 +80,12 @@ class WorkerMetrics:
         metrics.set_operators({"read": self._reading, **self.instrumentation.operators})
         return metrics
 
-    def record_statistics(self, worker: Worker, now: float) -> list[RecordStatistics]:
+    def record_statistics(
+        self, worker: Worker, links: Mapping[int, Link], now: float
+    ) -> list[RecordStatistics]:
         """Return the statistics since the last call that returned some, if they are due."""
         behind = self._freshness.seconds_behind(self._fronts.released, now)
         folds, operators = worker.folds.values(), self.instrumentation.operators
-        ages = Ages(behind, self._freshness)
+        output = OutputCounts(behind, self._freshness, links)
         fronts = self._fronts.fronts_to_report()
-        return self._statistics.record(folds, fronts, operators, self._reading, ages, now)
+        return self._statistics.record(folds, fronts, operators, self._reading, output, now)

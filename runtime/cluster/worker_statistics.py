@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from fsql.runtime.cluster.frames import Begin
+    from fsql.runtime.cluster.link import Link
     from fsql.runtime.cluster.worker_events import Loaded
     from fsql.runtime.dataflow.fold import Fold
     from fsql.runtime.dataflow.freshness import Freshness
@@ -26,11 +27,12 @@ if TYPE_CHECKING:
     Rows = list[tuple[object, ...]]
 
 
-class Ages(NamedTuple):
-    """The lag of the output in seconds, and the ages of the chunks that were released."""
+class OutputCounts(NamedTuple):
+    """The lag of the output in seconds, the ages of the released chunks, and the links by their peers."""
 
     behind: float
     freshness: Freshness
+    links: Mapping[int, Link]
 
 
 class WorkerStatistics:
@@ -56,13 +58,10 @@ class WorkerStatistics:
         fronts: Iterable[Front],
         operators: Mapping[str, MeasuredOperator],
         reading: MeasuredOperator,
-        ages: Ages,
+        output: OutputCounts,
         now: float,
     ) -> list[RecordStatistics]:
-        """Return the statistics since the last record, if the interval has passed.
-
-        `ages` are those of chunks.
-        """
+        """Return the statistics since the last record, if the interval has passed."""
         if self.loads is None or now < self.next_timer:
             return []
         seconds, self._began = now - self._began, now
@@ -85,16 +84,21 @@ class WorkerStatistics:
                     front.table.name,
                     front.split,
                     *self._since(("fronts", front.number), (front.rows_read, front.bytes_read)),
-                    round(ages.behind * 1e6),
+                    round(output.behind * 1e6),
+                    *self._since(("blocked", front.number), (round(front.blocked_seconds * 1e6),)),
                 )
                 for front in fronts
             ],
             "latency": [
                 (table, bucket, chunks)
-                for (table, bucket), chunks in sorted(ages.freshness.released.items())
+                for (table, bucket), chunks in sorted(output.freshness.released.items())
+            ],
+            "links": [
+                (peer, *self._since(("links", peer), (link.frames, link.bytes_given, link.resent)))
+                for peer, link in sorted(output.links.items())
             ],
         }
-        ages.freshness.released.clear()
+        output.freshness.released.clear()
         begin = self._begin
         loads = self.loads.take()
         return [
@@ -108,7 +112,7 @@ class WorkerStatistics:
                 fold.policy.value,
                 *self._since(
                     ("folds", fold.operator),
-                    (fold.rows_applied, fold.rows_redone, fold.rows_held),
+                    (fold.rows_applied, fold.rows_redone, fold.rows_held, fold.rewinds),
                 ),
                 fold.state_rows(),
                 state_bytes(fold),
@@ -117,8 +121,10 @@ class WorkerStatistics:
         ]
 
     def _since(self, key: tuple[str, str | int], counters: Counters) -> Counters:
-        """Return by how much counters have grown since the last call."""
+        """Return by how much counters have grown since the last call; those of a new link begin again."""
         before = self._before.get(key, (0,) * len(counters))
+        if any(now < then for now, then in zip(counters, before, strict=True)):
+            before = (0,) * len(counters)
         self._before[key] = counters
         return tuple(now - then for now, then in zip(counters, before, strict=True))
 

@@ -58,7 +58,8 @@ if TYPE_CHECKING:
 class Fold:
     """One fused cycle on one worker.
 
-    `rows_held` counts the rows that have waited for min time.
+    `rows_held` counts the rows that have waited for min time, `rewinds` how often the whole log was undone
+    after an expensive repair.
     """
 
     def __init__(
@@ -66,6 +67,7 @@ class Fold:
     ) -> None:
         self.operator = head.operator
         self.rows_held = 0
+        self.rewinds = 0
         self.snapshots = FoldSnapshots(kernel.snapshots)
         self._kernel = kernel
         self._ordered = head.policy is Policy.ORDERED
@@ -307,6 +309,7 @@ class Fold:
         if self._applied.repairs_exceeded and not self._holds:
             self._holding_until, held = self._applied.rewind(least, self._min_time, output)
             self.rows_held += held
+            self.rewinds += 1
 
     def _keyed_rows(self, side: int, batches: list[Batch]) -> KeyedRows | None:
         if not batches:

@@ -66,6 +66,8 @@ class Front:
         self.bytes_read = 0
         self.bytes_passed = 0
         """The reader's position in its file in bytes, set by the driver for monitoring."""
+        self.blocked_seconds = 0.0
+        """How long the front might not read because of its read-ahead, set by the driver for monitoring."""
         self.unknown_fields = self.nulled_fields = 0
         self.event_times = EventTimes(split)
         self._kind = table.time
@@ -118,6 +120,7 @@ class Front:
         """Continue the counts of a front of the same split that stopped on this worker, for monitoring."""
         self.rows_read, self.bytes_read = before.rows_read, before.bytes_read
         self.unknown_fields, self.nulled_fields = before.unknown_fields, before.nulled_fields
+        self.blocked_seconds = before.blocked_seconds
 
     def resume_point(self, position: Root) -> ResumePoint:
         """Return where to resume so that no row with a root at or above `position` is missed.

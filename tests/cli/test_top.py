@@ -75,8 +75,8 @@ STATISTICS = Statistics(
         Cost(AGGREGATE, 1000.0, 10.0, 0.5, 0.0005, None, 1.0),
         Cost("read", 1000.0, 10.0, 0.25, 2e-7, 2e-5, 1.0),
     ),
-    folds=(FoldLoad(AGGREGATE, "speculative", 0.02, 0.0, 77, 5000),),
-    fronts=(FrontLoad("bids", 0, 1000.0, 20_000.0, 0.5, 1.0),),
+    folds=(FoldLoad(AGGREGATE, "speculative", 0.02, 0.0, 77, 5000, 0.0),),
+    fronts=(FrontLoad("bids", 0, 1000.0, 20_000.0, 0.5, 1.0, 0.0),),
     workers=(
         WorkerLoad(1, 0, 0.25, 0.3), WorkerLoad(1, 1, 0.5, 0.6),
         WorkerLoad(2, 0, 0.75, 0.8), WorkerLoad(2, 1, 0.5, 0.6),
@@ -143,11 +143,11 @@ operator   rows/s  busy   a row     a call       rows out/in
 aggregate  1,000   50.0%  500.0 µs  no estimate  1
 read       1,000   25.0%  200 ns    20.0 µs      1
 
-fold       policy       recomputed  waited  state rows  bytes
-aggregate  speculative  2.0%        0.0%    77          5,000
+fold       policy       recomputed  waited  state rows  bytes  rewinds/s
+aggregate  speculative  2.0%        0.0%    77          5,000  0
 
-table  split  rows/s  lag    rate by mean
-bids   0      1,000   0.5 s  1.00
+table  split  rows/s  lag    rate by mean  blocked
+bids   0      1,000   0.5 s  1.00          0.0%
 
 into       side  key  of all rows  error
 aggregate  0     a    50.0%        1.0%

@@ -162,6 +162,9 @@ def test_a_network_without_faults_sees_no_frame_twice() -> None:
     pair.run(QUIET_AFTER_SECONDS)
     acknowledgements = pair.network.transmitted - 500
     assert [(link.resent, link.duplicates) for link in pair.links] == [(0, 0), (0, 0)]
+    assert [link.frames for link in pair.links] == [500, 0]
+    assert pair.links[0].bytes_given == sum(item_bytes(item) for item in pair.given[0])
+    assert pair.links[1].bytes_given == 0
     assert 500 // 16 <= acknowledgements <= 60
 
 

@@ -78,3 +78,22 @@ def test_counts_stay_where_the_rows_were_read() -> None:
     assert [(each.rows_read, each.bytes_read) for each in local.fronts_to_report()] == [(3, 20)]
     local.release(3)
     assert [each.rows_read for each in local.fronts_to_report()] == [3]
+
+
+def test_a_front_counts_for_how_long_it_may_not_read() -> None:
+    """Neither the time in which its source has nothing counts, nor the time after its end."""
+    local = fronts(TASK)
+    [front] = local
+    here = local.get(3)
+    assert here is not None
+    for now, behind in ((1.0, False), (2.0, True), (2.5, True), (4.0, False), (9.0, False)):
+        assert local.readable(now, behind=behind) == ([] if behind else [front])
+    assert front.blocked_seconds == 2.0
+    here.waits_until = 12.0
+    for now in (10.0, 11.0, 12.0, 12.5):
+        local.readable(now, behind=True)
+    assert front.blocked_seconds == 2.5
+    front.end()
+    for now in (13.0, 14.0):
+        local.readable(now, behind=True)
+    assert front.blocked_seconds == 3.0  # it ended between the calls

@@ -44,9 +44,12 @@ def drawn(random: Random, worker: int) -> RecordStatistics:
             ("filter-c#1", 1, 1000, 250, 9000, 9000),
             ("filter-c#0&1", 1, 500, 200 + worker, 9000, 9000),
         ],
-        "folds": [("aggregate-a", "speculative", rows + 10, 10, 5, random.randrange(1000), 9000)],
+        "folds": [
+            ("aggregate-a", "speculative", rows + 10, 10, 5, 2, random.randrange(1000), 9000)
+        ],
         "latency": [("lines", bucket, random.randrange(1, 9)) for bucket in range(40, 44)],
-        "fronts": [("lines", worker, rows, rows * 20, random.randrange(1_000_000))],
+        "fronts": [("lines", worker, rows, rows * 20, random.randrange(1_000_000), 500_000)],
+        "links": [(-1, 100, 20_000, 1), ((worker + 1) % 2, rows, rows * 90, 0)],
     }
     counts = np.zeros(BINS, np.int64)
     for _ in range(40):

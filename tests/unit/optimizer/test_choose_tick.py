@@ -51,7 +51,7 @@ def measured(
     return Statistics(
         loads=tuple(Load(operator, 0, bin_, rate, 0.0) for bin_, rate in enumerate(rates) if rate),
         costs=(Cost(operator, total, 1.0, total * SECONDS_A_ROW, SECONDS_A_ROW, None, 1.0),),
-        folds=(FoldLoad(operator, fold_of(plan).policy.value, 0.0, 0.0, 10_000, 1_000_000),),
+        folds=(FoldLoad(operator, fold_of(plan).policy.value, 0.0, 0.0, 10_000, 1_000_000, 0.0),),
         workers=tuple(
             WorkerLoad(first + interval, worker, share, share)
             for interval, shares in enumerate(busy)
@@ -234,7 +234,7 @@ def test_repairs_that_cost_much_make_a_fold_wait() -> None:
     plan = plan_of(SCRIPT, 2)
     operator = fold_of(plan).operator
     known = measured(plan, [200.0] * BINS, [[0.4, 0.4]] * 2)
-    repairs = known._replace(folds=(FoldLoad(operator, "speculative", 0.5, 0.0, 100, 9000),))
+    repairs = known._replace(folds=(FoldLoad(operator, "speculative", 0.5, 0.0, 100, 9000, 0.0),))
     choice = choose_tick(Situation(plan), repairs)
     assert choice.choices.policies == ((operator, Policy.ORDERED),)
     assert choose_tick(Situation(plan, chooses_policies=False), repairs).choices == NO_CHOICES
@@ -252,7 +252,7 @@ def test_what_was_not_measured_is_no_estimate() -> None:
         f"{operator}: speculative stays; no estimate of repairs",
     )
     nothing_applied = known._replace(
-        folds=(FoldLoad(operator, "speculative", None, None, 100, 9000),)
+        folds=(FoldLoad(operator, "speculative", None, None, 100, 9000, 0.0),)
     )
     choice = choose_tick(Situation(plan), nothing_applied)
     assert choice.owners is not None

@@ -78,6 +78,23 @@ def test_pairs_of_conditions_and_latency(tmp_path: Path) -> None:
     assert [each.state_bytes for each in found.folds] == [3 * 9000]
 
 
+def test_links_rewinds_and_blocked_time(tmp_path: Path) -> None:
+    """A split is blocked for half a second of each interval, of which all have some 10 seconds."""
+    record(tmp_path, workers=1, intervals=3)
+    found = collect(tmp_path)
+    [front] = found.fronts
+    [fold] = found.folds
+    assert 0.5 / 10.5 <= front.blocked <= 0.5 / 9.5
+    assert 2 / 10.5 <= fold.rewinds_per_second <= 2 / 9.5
+    assert fold.rewinds_per_second == pytest.approx(4 * front.blocked)
+    coordinator, other = found.links
+    assert (coordinator.worker, coordinator.peer) == (0, -1)
+    assert coordinator.resent == pytest.approx(0.01)
+    assert coordinator.bytes_per_second == pytest.approx(200 * coordinator.frames_per_second)
+    assert (other.peer, other.resent) == (1, 0.0)
+    assert other.bytes_per_second == pytest.approx(90 * other.frames_per_second)
+
+
 def test_nothing_is_known_at_first(tmp_path: Path) -> None:
     assert collect(tmp_path) == Statistics()
 
