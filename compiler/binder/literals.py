@@ -49,6 +49,15 @@ _UNIT_US: Final[Mapping[str, int]] = {
     "WEEK": 604_800_000_000,
 }
 _UNIT_MONTHS: Final[Mapping[str, int]] = {"MONTH": 1, "QUARTER": 3, "YEAR": 12}
+_ABBREVIATED: Final[Mapping[str, str]] = {
+    **dict.fromkeys(("S", "SEC", "SECS"), "SECOND"),
+    **dict.fromkeys(("M", "MIN", "MINS"), "MINUTE"),
+    **dict.fromkeys(("H", "HR", "HRS"), "HOUR"),
+    "D": "DAY", "W": "WEEK", "MS": "MILLISECOND", "US": "MICROSECOND",
+    **dict.fromkeys(("MON", "MONS"), "MONTH"),
+    **dict.fromkeys(("Y", "YR", "YRS"), "YEAR"),
+}
+"""Abbreviations of units in the text of an interval, as in PostgreSQL: `1h 30m`."""
 _GREATEST: Final = {"MONTH": 11, "HOUR": 23, "MINUTE": 59, "SECOND": 59}
 """The maximum number of a unit after a longer one."""
 _QUANTITY: Final = re.compile(r"([+-]?)([0-9]{1,19})(?:\.([0-9]{1,6}))?")
@@ -193,7 +202,8 @@ def _interval_of_unit(literal: syntax.IntervalLiteral, unit: syntax.Unit) -> int
 def _with_units(written: syntax.StringLiteral) -> tuple[int, bool]:
     """Return the months or microseconds of a text such as `1 hour 30 minutes`, and which of them they are."""
     parts = _PART.findall(written.value)
-    units = [unit.upper().removesuffix("S") for _, unit in parts]
+    words = [unit.upper() for _, unit in parts]
+    units = [_ABBREVIATED.get(word, word.removesuffix("S")) for word in words]
     of_months = all(unit in _UNIT_MONTHS for unit in units)
     known = of_months or all(unit in _UNIT_US for unit in units)
     if not known or not _PARTS.fullmatch(written.value):
