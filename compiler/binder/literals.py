@@ -53,7 +53,10 @@ _ABBREVIATED: Final[Mapping[str, str]] = {
     **dict.fromkeys(("S", "SEC", "SECS"), "SECOND"),
     **dict.fromkeys(("M", "MIN", "MINS"), "MINUTE"),
     **dict.fromkeys(("H", "HR", "HRS"), "HOUR"),
-    "D": "DAY", "W": "WEEK", "MS": "MILLISECOND", "US": "MICROSECOND",
+    "D": "DAY",
+    "W": "WEEK",
+    "MS": "MILLISECOND",
+    "US": "MICROSECOND",
     **dict.fromkeys(("MON", "MONS"), "MONTH"),
     **dict.fromkeys(("Y", "YR", "YRS"), "YEAR"),
 }
