@@ -63,6 +63,7 @@ class Effect(enum.Enum):
         "as ROWS, where a column of times has no `step` of its own; otherwise only when rows come"
     )
     PRESENCE = "as ROWS if one of the two values is missing; otherwise only when rows come"
+    STOPS = "as ROWS, if the job goes on after malformed rows; otherwise only at which row it stops"
     PACE = "when rows come, what is kept of them meanwhile, or how the other side is authenticated"
 
 
@@ -283,15 +284,19 @@ TIME_OPTIONS: Final = (
 NULL_FIELD: Final = "null_field"
 """The value of `on_error` with which malformed values are NULL."""
 
+ON_ERROR: Final = "on_error"
+STOP: Final = "stop"
+"""The value of `on_error` with which a malformed row stops the job."""
+
 RECORD_OPTIONS: Final = (
     Option(
-        "on_error",
+        ON_ERROR,
         OptionKind.CHOICE,
         "what happens at a malformed row: the job stops, or the row becomes a reject; with `null_field` a"
         " malformed value is NULL and counted, where NULL is allowed, and only what remains malformed"
         " becomes a reject",
-        ("stop", "reject", NULL_FIELD),
-        default="stop",
+        (STOP, "reject", NULL_FIELD),
+        default=STOP,
     ),
     Option(
         "rejects_path",
@@ -306,6 +311,7 @@ RECORD_LENGTH: Final = Option(
     OptionKind.POSITIVE,
     "longest record that is read; at most 16 MiB",
     default="1048576",
+    effect=Effect.STOPS,
 )
 """An option of every format of lines."""
 

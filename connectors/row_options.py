@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fsql.compiler.connectors import Effect
+from fsql.compiler.connectors import ON_ERROR, STOP, Effect
 from fsql.connectors.settings import settings_of
 
 if TYPE_CHECKING:
@@ -22,9 +22,19 @@ def row_options(table: Table | SinkTable) -> tuple[tuple[str, str], ...]:
         effect = Effect.ROWS if option is None else option.effect
         if effect is Effect.PRESENCE:
             kept.append((key, ""))
-        elif effect is Effect.ROWS or (effect is Effect.TIMES and _has_times_without_step(table)):
+        elif _changes_rows(effect, table):
             kept.append((key, value))
     return tuple(kept)
+
+
+def _changes_rows(effect: Effect, table: Table | SinkTable) -> bool:
+    match effect:
+        case Effect.TIMES:
+            return _has_times_without_step(table)
+        case Effect.STOPS:
+            return dict(table.options).get(ON_ERROR, STOP) != STOP
+        case _:
+            return effect is Effect.ROWS
 
 
 def _has_times_without_step(table: Table | SinkTable) -> bool:

@@ -25,7 +25,8 @@ written there.  `fsql connectors` prints what this page has, `fsql connectors NA
 
 A job that [keeps state](operations.md#keep-state) continues with the options with which it began.  Those with
 the mark ↻ can have other values: they do not change which rows there are.  For `rate` of connector `datagen`
-this requires that each TIMESTAMP column has a `step`; `source.monitor-interval` cannot be added or removed.
+this requires that each TIMESTAMP column has a `step`; `source.monitor-interval` cannot be added or removed;
+`max_record_bytes` can change if a malformed row stops the job.
 
 | connector | reads | writes | formats | |
 |---|---|---|---|---|

@@ -62,7 +62,8 @@ def test_every_folder_with_a_declaration_is_declared(package: object) -> None:
 def test_options_that_can_change_while_a_job_keeps_its_state() -> None:
     """All other options change which rows there are, or which bytes are written."""
     generated = ("rate", "start_ms", "peak_rate", "peak_start_ms", "peak_ms")
-    pace, times, presence = Effect.PACE, Effect.TIMES, Effect.PRESENCE
+    pace, times, presence, stops = Effect.PACE, Effect.TIMES, Effect.PRESENCE, Effect.STOPS
+    lines = ("json", "text", "csv", "debezium-json")
     declared = {each.name: each.options for each in DECLARED.connectors}
     declared |= {each.name: each.options for each in DECLARED.formats}
     assert {
@@ -77,6 +78,7 @@ def test_options_that_can_change_while_a_job_keeps_its_state() -> None:
         **{(name, key): pace for name in ("words", "documents", "datagen") for key in generated},
         ("datagen", "rate"): times,
         ("nexmark", "rate"): pace,
+        **{(name, "max_record_bytes"): stops for name in lines},
     }
 
 
@@ -103,6 +105,16 @@ def test_options_that_can_change_while_a_job_keeps_its_state() -> None:
         (
             "'connector' = 'file', 'path' = 'a', 'source.monitor-interval' = '1 s'",
             "'connector' = 'file', 'path' = 'a'",
+            "other",
+        ),
+        (
+            "'connector' = 'file', 'path' = 'a', 'max_record_bytes' = '5'",
+            "'connector' = 'file', 'path' = 'a'",
+            "same",
+        ),
+        (
+            "'connector' = 'file', 'path' = 'a', 'on_error' = 'reject', 'max_record_bytes' = '5'",
+            "'connector' = 'file', 'path' = 'a', 'on_error' = 'reject'",
             "other",
         ),
     ],
