@@ -27,6 +27,16 @@ def counted(first: int, last: int, step: int | None = None) -> tuple[int, ...]:
     return tuple(first + by * n for n in range(max(0, math.floor(Fraction(last - first, by)) + 1)))
 
 
+def between(array: tuple[Any, ...], first: int, last: int | None = None) -> tuple[Any, ...]:
+    """Return the elements at the positions from the first to the last, of which -1 is that at the end."""
+    from_end = len(array) + 1
+    low, high = (
+        from_end + position if position < 0 else position
+        for position in (first, len(array) if last is None else last)
+    )
+    return tuple(each for position, each in enumerate(array, 1) if low <= position <= high)
+
+
 def shape(character: str) -> str:
     """Return what stands for a character in a mask."""
     if character.lower() != character.upper() or unicodedata.category(character) in {"Lu", "Ll"}:
@@ -261,6 +271,18 @@ def stripped_nulls(text: str) -> str | None:
     return json.dumps(kept(document), ensure_ascii=False, separators=(",", ":"))
 
 
+def part_of_json(text: str, step: Any) -> str | None:
+    """Return the value of a key of an object, or of an index from 0 of an array, by Python's JSON."""
+    try:
+        document = json.loads(text)
+        if not isinstance(document, dict if isinstance(step, str) else list):
+            return None
+        found = document[step]
+    except (ValueError, LookupError):
+        return None
+    return json.dumps(found, ensure_ascii=False, separators=(",", ":"))
+
+
 def is_json(text: str, kind: str) -> bool:
     """Say whether a text is JSON of a kind."""
     try:
@@ -311,9 +333,11 @@ MORE_FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {
     "array_intersect": lambda a, b: tuple(each for each in once(a) if has(b, each)),
     "array_except": lambda a, b: tuple(each for each in once(a) if not has(b, each)),
     "trim_array": trimmed,
+    "array_slice": between,
     "sequence": counted,
     "json_strip_nulls": stripped_nulls,
     "is_json": is_json,
+    "json_get": part_of_json,
     "regexp_ilike": lambda a, b: re.search(b, a, re.IGNORECASE) is not None,
 }
 """The functions over values that are not NULL."""
