@@ -84,9 +84,10 @@ def test_a_run_that_is_ended_names_what_it_waited_for() -> None:
         run.stdin.flush()
         assert run.stdout.readline() == CLOSED
         run.send_signal(signal.SIGINT)
+        # Input must stay open until then: `communicate` closes it, and nothing would be waited for.
+        assert run.wait() == 130
         _, err = run.communicate()
     summary = summary_of(err)
-    assert run.returncode == 130
     assert (summary["status"], summary["held_by"]) == ("interrupted", "t (stdin)")
 
 
