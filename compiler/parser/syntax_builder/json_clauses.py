@@ -26,6 +26,9 @@ class OnEvent(NamedTuple):
     event: str
 
 
+NESTED_MAX: Final = 3
+"""How deep functions with clauses can be nested: the CASE of each has its document up to four times."""
+
 _VALUES: Final = {
     "JSON_VALUE": ("NULL",),
     "JSON_QUERY": ("NULL", "ARRAY", "OBJECT"),
@@ -51,7 +54,7 @@ def with_events(
     """Return the value of a call, or what its clauses give instead.
 
     Raises:
-        FsqlError: E101 for a clause that the function does not have.
+        FsqlError: E101 for a clause that the function does not have; E108 for deep nesting.
     """
     if any(clause.event == "NULL" for clause in events):
         _check_of_nulls(name, events)
@@ -67,6 +70,8 @@ def with_events(
         return typed
     document = called.arguments[0]
     assert not isinstance(document, syntax.Star)
+    if _nesting(document, empty, error) >= NESTED_MAX:
+        raise _nested_too_deeply(span)
     text = syntax.StringLiteral(span, "value")
     is_json = _call(span, "IS_JSON", document, text)
     nothing = syntax.NullLiteral(span)
@@ -86,6 +91,30 @@ def with_events(
     return (
         _call(span, name, case, syntax.StringLiteral(span, "$")) if name == "JSON_QUERY" else case
     )
+
+
+def _nesting(*written: object) -> int:
+    """Return how deep the CASEs that stand for clauses are nested in expressions.
+
+    A part is visited each time it is repeated, which is not often within the limit.
+    """
+    deepest, waiting = 0, [(each, 0) for each in written]
+    while waiting:
+        value, depth = waiting.pop()
+        deepest = max(deepest, depth)
+        if isinstance(value, syntax.Syntax):
+            # In a CASE that a user wrote, WHEN is only a part of the text.
+            made = isinstance(value, syntax.Case) and value.branches[0].span == value.span
+            waiting += [(part, depth + made) for part in syntax.parts(value)]
+        elif isinstance(value, tuple):
+            waiting += [(part, depth) for part in value]
+    return deepest
+
+
+def _nested_too_deeply(span: Span) -> FsqlError:
+    message = f"JSON functions with ON EMPTY or ON ERROR are nested more than {NESTED_MAX} deep"
+    help_ = "compute the inner ones in a subquery, or write one longer path"
+    return FsqlError([Diagnostic("E108", message, Label(span), helps=(help_,))])
 
 
 def _check_of_nulls(name: str, events: tuple[OnEvent, ...]) -> None:
