@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from fsql.console.written_file import write_text
+from fsql.console.written_file import check_folder, write_text
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -21,14 +21,15 @@ class ExplainedRun:
     file: Path | None
 
     def check(self, result: Compiled) -> None:
-        """Check that the file is neither the script nor a file of one of its tables.
+        """Check that the file can be made, and is neither the script nor a file of one of its tables.
 
         Raises:
-            FsqlError: E532, if it is.
+            FsqlError: E532, if it is one of them; E535, if its folder does not exist.
         """
         if self.file is not None:
             from fsql.job.explain_stage import check_output
 
+            check_folder(self.file)
             check_output(result, str(self.file))
 
     def write(self, result: Compiled, run: Run) -> None:

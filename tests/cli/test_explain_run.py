@@ -134,3 +134,11 @@ def test_the_plan_is_not_written_over_a_file_of_the_job(job: Path) -> None:
     assert refused.code == 1
     assert "error[FSQL-E532]" in refused.err
     assert not (job.parent / "counts.txt").exists()
+
+
+def test_a_folder_that_does_not_exist_is_found_before_the_run(job: Path) -> None:
+    file = job.parent / "none" / "plan.txt"
+    refused = fsql("run", "--explain", file, job)
+    assert refused.code == 1
+    assert f'error[FSQL-E535]: "{file}" cannot be written: its folder does not exist' in refused.err
+    assert not (job.parent / "counts.jsonl").exists()
