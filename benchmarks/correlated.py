@@ -12,10 +12,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
-
 from fsql.benchmarks.by_turns import (
     Variant,
     bench_folder,
@@ -24,6 +20,7 @@ from fsql.benchmarks.by_turns import (
     ratio_of,
     run_to_end,
 )
+from fsql.benchmarks.drawn_lines import DrawnLines
 from fsql.benchmarks.measure import SCRIPTS
 from fsql.compiler.plan_choices import PAIR
 from fsql.job.compilation import compile_job
@@ -38,9 +35,7 @@ if TYPE_CHECKING:
 WRITTEN, INDEPENDENT, PAIRS = "written", "independent", "pairs"
 VARIANTS: Final = (WRITTEN, INDEPENDENT, PAIRS)
 SCRIPT: Final = "filters_correlated"
-_GROUP_ROWS: Final = 65_536
-_TEXTS: Final = 4000
-_CHARACTERS: Final = 150
+LINES: Final = DrawnLines(4000, 150, "acdxy0123")
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +54,7 @@ def measure_correlated(load: Correlated) -> Iterator[dict[str, Any]]:
     """
     found: list[dict[str, Any]] = []
     with bench_folder() as folder:
-        _write(folder / "input", load.rows)
+        LINES.write(folder / "input", load.rows)
         profiles = _write_profiles(folder)
 
         def run(variant: str, own: Path) -> tuple[dict[str, Any], bytes]:
@@ -81,21 +76,6 @@ def measure_correlated(load: Correlated) -> Iterator[dict[str, Any]]:
         for one, other in ((INDEPENDENT, WRITTEN), (PAIRS, WRITTEN), (PAIRS, INDEPENDENT))
     }
     yield {"benchmark": "correlated", "variant": "medians", **ratios}
-
-
-def _write(folder: Path, rows: int) -> None:
-    """Write lines of which half match the four conditions."""
-    folder.mkdir()
-    random = np.random.default_rng(7)
-    letters = np.array(list("acdxy0123"))
-    texts = ["".join(random.choice(letters, _CHARACTERS)) for _ in range(_TEXTS)]
-    lines = pa.array([text + " abx1y" * (number % 2) for number, text in enumerate(texts)])
-    schema = pa.schema([("line", pa.string())])
-    with pq.ParquetWriter(folder / "lines.parquet", schema) as file:
-        for first in range(0, rows, _GROUP_ROWS):
-            count = min(_GROUP_ROWS, rows - first)
-            drawn = lines.take(pa.array(random.integers(0, _TEXTS, count)))
-            file.write_table(pa.table([drawn], schema=schema))
 
 
 def _write_profiles(folder: Path) -> dict[str, Path]:

@@ -13,10 +13,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
-
 from fsql.benchmarks.by_turns import (
     AUTO,
     PLANS,
@@ -29,6 +25,7 @@ from fsql.benchmarks.by_turns import (
     ratio_of,
     run_to_end,
 )
+from fsql.benchmarks.drawn_lines import DrawnLines
 from fsql.job.ticks import read_ticks
 
 if TYPE_CHECKING:
@@ -51,9 +48,8 @@ COMPARED: Final = (
     ("two", "one"),
 )
 """Variants whose times are compared: the first by the second."""
-_GROUP_ROWS: Final = 65_536
-_LINES: Final = 4096
-_LINE_CHARACTERS: Final = 60
+LINES: Final = DrawnLines(4096, 60, "abcdxy0123", numbers_below=1000)
+"""Half of the lines match the expensive condition; one number in 20 is small."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +69,7 @@ def measure_sharing(load: Sharing) -> Iterator[dict[str, Any]]:
     """
     found: list[dict[str, Any]] = []
     with bench_folder() as folder:
-        _write(folder / "input", load.rows)
+        LINES.write(folder / "input", load.rows)
 
         def run(variant: str, own: Path) -> tuple[dict[str, Any], bytes]:
             return _run(folder / "input", own, variant, load)
@@ -90,22 +86,6 @@ def measure_sharing(load: Sharing) -> Iterator[dict[str, Any]]:
             for one, other in COMPARED
         },
     }
-
-
-def _write(folder: Path, rows: int) -> None:
-    """Write lines of which half match the expensive condition, and numbers of which 1 of 20 is small."""
-    folder.mkdir()
-    random = np.random.default_rng(7)
-    letters = np.array(list("abcdxy0123"))
-    texts = ["".join(random.choice(letters, _LINE_CHARACTERS)) for _ in range(_LINES)]
-    lines = pa.array([text + " abx1y" * (number % 2) for number, text in enumerate(texts)])
-    schema = pa.schema([("line", pa.string()), ("n", pa.int64())])
-    with pq.ParquetWriter(folder / "lines.parquet", schema) as file:
-        for first in range(0, rows, _GROUP_ROWS):
-            count = min(_GROUP_ROWS, rows - first)
-            drawn = lines.take(pa.array(random.integers(0, _LINES, count)))
-            numbers = pa.array(random.integers(0, 1000, count))
-            file.write_table(pa.table([drawn, numbers], schema=schema))
 
 
 def _run(rows: Path, folder: Path, variant: str, load: Sharing) -> tuple[dict[str, Any], bytes]:
