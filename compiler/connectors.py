@@ -10,6 +10,7 @@ from __future__ import annotations
 import enum
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
+from urllib.parse import quote, unquote
 
 from fsql.compiler.durations import duration_us
 
@@ -40,6 +41,21 @@ METADATA: Final = "metadata"
 """The option with the metadata columns of a table that is read; scripts cannot set it."""
 FILE_METADATA: Final = {"file": "STRING", "row": "BIGINT"}
 """The metadata of rows of files: the name of the file, and the row's number in it, from 0."""
+_PARTITION: Final = "partition:"
+
+
+def partition_key(name: str) -> str:
+    """Return the key, in the option METADATA, of a column whose value is in the names of folders."""
+    return _PARTITION + quote(name, safe="")
+
+
+def partition_name(key: str) -> str | None:
+    """Return the name of the partition column with that key; None for other metadata."""
+    return unquote(key.removeprefix(_PARTITION)) if key.startswith(_PARTITION) else None
+
+
+OVERWRITE: Final = "overwrite"
+"""The option of a table that is written by INSERT OVERWRITE; scripts cannot set it."""
 
 
 class OptionKind(enum.Enum):

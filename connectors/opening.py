@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 from fsql.compiler.connectors import Layout
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.connectors.context import ConnectorContext
+from fsql.connectors.file.metadata import partition_names
 from fsql.connectors.file.shard_files import shard_encoder
 from fsql.connectors.released_lines import ReleasedLines
 from fsql.connectors.settings import has_envelope, has_layout, settings_of
@@ -77,7 +78,7 @@ def infer_columns(options: tuple[tuple[str, str], ...], context: ConnectorContex
         helps = ("declare the columns in CREATE TABLE",)
         raise FsqlError([Diagnostic("E225", message, helps=helps)])
     module: Any = import_module(f"fsql.connectors.{name}.inferred")
-    columns: Schema = module.infer_columns(settings, context)
+    columns: Schema = module.infer_columns(settings, context, partition_names(options))
     return columns
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fsql.compiler.connectors import ON_ERROR, STOP, Effect
+from fsql.compiler.connectors import ON_ERROR, OVERWRITE, STOP, Effect
 from fsql.connectors.settings import settings_of
 
 if TYPE_CHECKING:
@@ -20,6 +20,8 @@ def row_options(table: Table | SinkTable) -> tuple[tuple[str, str], ...]:
     for key, value in table.options:
         option = connector.option(key)
         effect = Effect.ROWS if option is None else option.effect
+        if key == OVERWRITE:
+            continue
         if effect is Effect.PRESENCE:
             kept.append((key, ""))
         elif _changes_rows(effect, table):

@@ -16,8 +16,10 @@ from fsql.compiler.connectors import Layout
 from fsql.connectors import paths
 from fsql.connectors.file.found_files import is_pattern
 from fsql.connectors.file.journal import has_journal
-from fsql.connectors.file.output_files import check_existing, locked_output
+from fsql.connectors.file.metadata import partition_names
+from fsql.connectors.file.output_files import Existing, check_existing, locked_output
 from fsql.connectors.file.part_files import has_log
+from fsql.connectors.file.partitions import searched_path
 from fsql.connectors.file.shard_files import shard_path
 from fsql.connectors.settings import has_layout, settings_of
 from fsql.job.option_spans import locate_errors
@@ -27,7 +29,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from fsql.compiler.logical import Job, SinkTable
-    from fsql.connectors.file.output_files import Existing
     from fsql.job.compilation import Compiled
 
 _JOURNAL_NAME_MAX: Final = 100
@@ -38,7 +39,7 @@ class FileUse:
     """A path that an option of a table names.
 
     `journal` names the journal of the output of a job with state; it is None for a file that is only read.
-    If `directory`, files are written into a directory.
+    If `directory`, files are written into a directory.  If `overwritten`, a new job replaces what is there.
     """
 
     table: str
@@ -46,6 +47,7 @@ class FileUse:
     path: Path
     journal: str | None = None
     directory: bool = False
+    overwritten: bool = False
 
     @property
     def written(self) -> bool:
@@ -90,8 +92,8 @@ class FileUses:
     def lock(self, existing: Existing, journals: Path | None = None) -> Iterator[list[int]]:
         """Lock each file that the job writes until the end of the block; return the locked descriptors.
 
-        `existing` says how files that are not empty are handled.  It is ignored for files that have a journal
-        in the directory `journals`, because the job itself has written them.
+        `existing` says how files that are not empty are handled, unless INSERT says it.  It is ignored for
+        files that have a journal in the directory `journals`, because the job itself has written them.
 
         Raises:
             FsqlError: E532, E540 or E542.
@@ -106,7 +108,8 @@ class FileUses:
                         locks.enter_context(locked_output(use.path, directory=use.directory))
                     )
                     if journals is None or not _has_rows(journals / use.journal):
-                        check_existing(use.path, existing)
+                        how = Existing.OVERWRITE if use.overwritten else existing
+                        check_existing(use.path, how)
             yield [each for each in descriptors if each is not None]
 
     def check_apart(self, use: FileUse) -> None:
@@ -162,15 +165,19 @@ def _uses(job: Job, base_directory: Path, script: Path | None) -> list[FileUse]:
 def _written_files(sink: SinkTable, base_directory: Path) -> Iterator[FileUse]:
     """Yield the files of a table that is written."""
     directory = has_layout(settings_of(sink.options), Layout.FILE)
+    again = sink.overwrites
     for option, path in _named_paths(sink.options, ("path", "late_path"), base_directory):
         if option == "late_path":
-            yield FileUse(sink.name, option, path, journal_name("late", sink.name))
+            journal = journal_name("late", sink.name)
+            yield FileUse(sink.name, option, path, journal, overwritten=again)
         elif sink.shards is None:
-            yield FileUse(sink.name, option, path, journal_name("insert", sink.name), directory)
+            journal = journal_name("insert", sink.name)
+            yield FileUse(sink.name, option, path, journal, directory, overwritten=again)
         else:
             for shard in range(sink.shards):
                 journal = journal_name("insert", sink.name, shard_name(shard, sink.shards))
-                yield FileUse(sink.name, option, shard_path(path, shard, sink.shards), journal)
+                part = shard_path(path, shard, sink.shards)
+                yield FileUse(sink.name, option, part, journal, overwritten=again)
 
 
 def _has_rows(journal: Path) -> bool:
@@ -185,7 +192,8 @@ def _named_paths(
         if settings.connector.option(key) is not None:
             value = settings.optional(key)
             if value is not None:
-                yield key, paths.resolve(value, base_directory, ())
+                path = paths.resolve(value, base_directory, ())
+                yield key, searched_path(path, partition_names(options)) if key == "path" else path
 
 
 def _meet(use: FileUse, other: FileUse) -> bool:

@@ -212,7 +212,7 @@ class _SinkFactory:
             directory,
             journal=journal,
             stdout=stream,
-            append=self._append,
+            append=self._append and not insert.sink.overwrites,
             shard=None if shard is None else shard.number,
         )
 
@@ -246,7 +246,8 @@ class _SinkFactory:
 
     def _in_file(self, output: Output, use: FileUse, lines: ContentsEncoder) -> ConsumedOutput:
         assert use.journal is not None
-        store = file_store(use.path, self._journal(use.journal), append=self._append)
+        append = self._append and not use.overwritten
+        store = file_store(use.path, self._journal(use.journal), append=append)
         return ConsumedOutput(output, LocalSink(store, lines), use.table, use.option)
 
     def _journal(self, name: str) -> Path | None:

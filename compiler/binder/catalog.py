@@ -52,7 +52,8 @@ class TableEntry:
     `time` is None if neither an option nor a WATERMARK sets it; then it follows from the other tables of the
     job.  With `row_time`, a computed column contains the time of the row.  `option_spans` are the spans of
     the options' values, for messages.  `declaration` is its CREATE TABLE with all elements; None for standard
-    output.  With `inferred`, its columns are those of its input.
+    output.  With `inferred`, its columns are those of its input.  `partitioned_by` are the columns of
+    PARTITIONED BY.
     """
 
     name: str
@@ -73,6 +74,7 @@ class TableEntry:
     metadata: tuple[MetadataColumnEntry, ...] = ()
     row_time: bool = False
     inferred: bool = False
+    partitioned_by: tuple[str, ...] = ()
 
     def option(self, key: str) -> str | None:
         """Return the value of an option, or its default."""

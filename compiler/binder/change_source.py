@@ -57,7 +57,9 @@ def read_columns(entry: TableEntry, context: Context, span: Span) -> ChangeColum
         return ChangeColumns(entry.columns, entry.event_time)
     if entry.metadata:
         raise not_implemented(
-            "metadata columns of a table that is read as changes",
+            "PARTITIONED BY of a table that is read as changes"
+            if entry.partitioned_by
+            else "metadata columns of a table that is read as changes",
             span,
             help="read it with 'changes' = 'append'",
         )

@@ -24,16 +24,20 @@ if TYPE_CHECKING:
     from fsql.compiler.text.source import Span
 
 
-def resolve_changes(table: TableEntry, query: Plan, span: Span) -> SinkTable:
+def resolve_changes(
+    table: TableEntry, query: Plan, span: Span, *, one_row_of_key: bool = False
+) -> SinkTable:
     """Return the table as the sink of the query, with the kind of changes and the key.
 
     The default depends on the query: appends if it is append-only; otherwise upserts if the table has a
-    PRIMARY KEY; otherwise all changes.
+    PRIMARY KEY; otherwise all changes.  With `one_row_of_key`, the query has one row for each PRIMARY KEY.
 
     Raises:
         Refusal: E311 if the table does not accept the query's changes, E223 for the column `op`.
     """
     keys = derived_keys(query) or (() if append_only(query) else latest_keys(query))
+    if one_row_of_key and table.primary_key is not None:
+        keys = (table.primary_key,)
     asked = table.option("changes")
     if asked is not None:
         changes = Changes(asked)

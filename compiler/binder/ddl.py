@@ -12,6 +12,7 @@ from fsql.compiler.binder.format_columns import check_format_columns
 from fsql.compiler.binder.inspect import find_kind
 from fsql.compiler.binder.metadata import metadata_columns
 from fsql.compiler.binder.options import TableOptions, bind_options, check_clock_options
+from fsql.compiler.binder.partitions import partition_columns, with_path_partitions, without
 from fsql.compiler.binder.query import bind_view
 from fsql.compiler.binder.report import Refusal, no_column, not_implemented, refusal
 from fsql.compiler.binder.row_time import calls_row_time, row_time
@@ -20,6 +21,7 @@ from fsql.compiler.binder.table_origin import like_table
 from fsql.compiler.binder.tables import simple_name
 from fsql.compiler.binder.type_names import bind_type
 from fsql.compiler.binder.watermark import delay_us, event_time, mark_event_time
+from fsql.compiler.connectors import METADATA, partition_key
 from fsql.compiler.diagnostics import FsqlError, Label
 from fsql.compiler.logical import TimeKind
 from fsql.compiler.node import walk
@@ -27,6 +29,7 @@ from fsql.compiler.schema import Column, Schema
 
 if TYPE_CHECKING:
     from fsql.compiler.binder.context import Context
+    from fsql.compiler.expression import Expression
     from fsql.compiler.text.source import Span
 
 
@@ -45,10 +48,12 @@ def create_table(table: syntax.CreateTable, ordinal: int, context: Context) -> N
     inferred = not any(isinstance(each, syntax.PhysicalColumn) for each in table.columns)
     if inferred:
         options = bind_options(table, context)
-        table = _with_inferred_columns(table, options, context)
+        table = _with_inferred_columns(with_path_partitions(table, options), options, context)
         columns = _physical_columns(table, context)
     else:
         options, columns = _options_and_columns(table, context)
+    partitioned_by, partitions = partition_columns(table, options, columns, context)
+    columns = without(columns, partitions)
     _check_columns(table, options, columns)
     watermark = _watermark(table)
     time = _time_kind(options, watermark, table.name.span)
@@ -56,18 +61,13 @@ def create_table(table: syntax.CreateTable, ordinal: int, context: Context) -> N
         check_clock_options(options)
     if watermark is not None and time is TimeKind.EVENT:
         columns = mark_event_time(watermark, columns)
-    metadata = metadata_columns(table, options, context)
+    metadata = (*metadata_columns(table, options, context), *partitions)
     readable = (*columns, *(each.column for each in metadata))
     computed = _computed_columns(table, readable, context)
     # The form is checked even if the watermark has no effect because of another kind of time.
     at = None if watermark is None else event_time(watermark, columns, computed)
     delay = 0 if watermark is None else delay_us(watermark, context.zone)
-    if (
-        watermark is not None
-        and at is not None
-        and any(node == row_time(len(readable)) for node in walk(at))
-    ):
-        raise _watermark_of_row_time(watermark, is_exact=at == row_time(len(readable)))
+    _check_watermark(watermark, at, row_time(len(readable)))
     context.catalog.add(
         TableEntry(
             name=name.name,
@@ -88,6 +88,7 @@ def create_table(table: syntax.CreateTable, ordinal: int, context: Context) -> N
             metadata=metadata,
             row_time=calls_row_time(table.columns),
             inferred=inferred,
+            partitioned_by=partitioned_by,
         )
     )
 
@@ -173,8 +174,10 @@ def _with_inferred_columns(
     if not options.connector.infers_columns:
         return table
     name = table.name.parts[-1]
+    keys = ",".join(partition_key(each.name) for each in table.partitioned_by)
+    given = (*options.given, (METADATA, keys)) if keys else options.given
     try:
-        columns = context.infer(name.name, options.given, name.span)
+        columns = context.infer(name.name, given, name.span)
     except FsqlError as error:
         raise Refusal(replace(error.diagnostics[0], primary=Label(name.span))) from None
     return replace(table, columns=(*columns, *table.columns))
@@ -253,12 +256,21 @@ def _watermark(table: syntax.CreateTable) -> syntax.Watermark | None:
     return table.watermarks[0] if table.watermarks else None
 
 
-def _watermark_of_row_time(watermark: syntax.Watermark, *, is_exact: bool) -> Refusal:
+def _check_watermark(
+    watermark: syntax.Watermark | None, at: Expression | None, row_time: Expression
+) -> None:
+    """Check that event time `at` is not computed from the time of the row.
+
+    Raises:
+        Refusal: E313.
+    """
+    if watermark is None or at is None or row_time not in walk(at):
+        return
     name = watermark.column.name
     change = "remove the WATERMARK"
-    if not is_exact:  # NOW(3), say: a value that is computed from the time, but not the time
+    if at != row_time:  # NOW(3), say: a value that is computed from the time, but not the time
         change += f", and write {name} AS PROCTIME()"
-    return refusal(
+    raise refusal(
         "E313",
         f'"{name}" is the time at which rows arrive, and takes no WATERMARK',
         watermark.column.span,

@@ -9,10 +9,12 @@ from fsql.compiler.binder.catalog import TableEntry, ViewEntry
 from fsql.compiler.binder.changes import resolve_changes
 from fsql.compiler.binder.conditionals import make_cast
 from fsql.compiler.binder.constants import bind_values
+from fsql.compiler.binder.insert_clauses import overwritten, resolve_conflicts, static_values
 from fsql.compiler.binder.limits import check_depth
+from fsql.compiler.binder.partitions import check_written
 from fsql.compiler.binder.query import bind_query
 from fsql.compiler.binder.relation import check_column_names, project
-from fsql.compiler.binder.report import Abandoned, Refusal, no_column, not_implemented, refusal
+from fsql.compiler.binder.report import Abandoned, Refusal, no_column, refusal
 from fsql.compiler.binder.scope import matches, names_text, quantity_text
 from fsql.compiler.binder.set_operations import output_expressions
 from fsql.compiler.binder.tables import find_entry
@@ -25,9 +27,10 @@ from fsql.compiler.schema import Column
 from fsql.compiler.sqltypes import NULL, STRING, Kind, SqlType
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from fsql.compiler.binder.context import Context
+    from fsql.compiler.binder.insert_clauses import Given
     from fsql.compiler.logical import Plan
     from fsql.compiler.text.source import Span
 
@@ -43,27 +46,30 @@ def bind_insert(
         Refusal: E2xx to E4xx.
         Abandoned: where several parts were refused.
     """
-    _check_form(insert)
     table: TableEntry | None = None
+    static: dict[int, Given] = {}
     with context.report.whole():
         with context.report.part():
-            table = _written_table(insert.table, context)
+            table = overwritten(insert, _written_table(insert.table, context))
+            static = static_values(insert, table, context)
         with context.report.part():
-            query = _bind_written(insert, table, context)
+            query = _bind_written(insert, table, static, context)
     assert table is not None
     below, given = output_expressions(query)
     spans = output_spans(insert.query, len(given))
-    values = _match_columns(insert, table, list(zip(given, spans, strict=True)))
+    values = _match_columns(insert, table, list(zip(given, spans, strict=True)), static)
     columns: list[Expression] = []
     with context.report.whole():
         for column, (expression, span) in zip(table.columns, values, strict=True):
             with context.report.part():
                 columns.append(_cast_to_column(expression, column, table, span))
     plan = project(below, columns, [column.name for column in table.columns])
+    first, plan = plan, resolve_conflicts(insert.on_conflict, table, plan)
     check_depth(plan, insert.query.span)
     context.time_to_live.check_all_ends(plan, insert.query.span)
     rows = Union((*earlier, plan)) if earlier else plan
-    return Insert(resolve_changes(table, rows, insert.table.span), rows), plan
+    sink = resolve_changes(table, rows, insert.table.span, one_row_of_key=plan is not first)
+    return Insert(sink, rows), plan
 
 
 def _distinct_names(names: Sequence[str]) -> list[str]:
@@ -116,7 +122,12 @@ def bind_select_statement(select: syntax.SelectStatement, context: Context) -> I
     return Insert(resolve_changes(table, plan, select.span), plan)
 
 
-def _bind_written(insert: syntax.Insert, table: TableEntry | None, context: Context) -> Plan:
+def _bind_written(
+    insert: syntax.Insert,
+    table: TableEntry | None,
+    static: Mapping[int, Given],
+    context: Context,
+) -> Plan:
     """Return the query of an INSERT; values take the types of the columns to which they are written."""
     values = insert.query.body
     bare = insert.query == syntax.Query(insert.query.span, values)
@@ -127,35 +138,15 @@ def _bind_written(insert: syntax.Insert, table: TableEntry | None, context: Cont
         return bind_values(
             values, context, [types.get(name.name.lower()) for name in insert.columns]
         )
-    return bind_values(values, context, list(types.values()))
-
-
-def _check_form(insert: syntax.Insert) -> None:
-    """Refuse clauses that only other systems support.
-
-    Raises:
-        Refusal: E301.
-    """
-    if insert.overwrite:
-        raise not_implemented(
-            "INSERT OVERWRITE",
-            insert.table.span,
-            help="write INSERT INTO, and run the script with --overwrite",
-        )
-    if insert.partition:
-        first, last = insert.partition[0], insert.partition[-1]
-        raise not_implemented(
-            "PARTITION in INSERT",
-            first.span.to(last.span),
-            help="write the values into the query: INSERT INTO t SELECT …, 'value' FROM …",
-        )
+    others = [each for index, each in enumerate(types.values()) if index not in static]
+    return bind_values(values, context, others)
 
 
 def _written_table(name: syntax.QualifiedName, context: Context) -> TableEntry:
     """Return the table into which an INSERT writes.
 
     Raises:
-        Refusal: E201, E217, E225.
+        Refusal: E201, E217, E225, E301.
     """
     entry = find_entry(name, context)
     if isinstance(entry, ViewEntry):
@@ -182,6 +173,7 @@ def _written_table(name: syntax.QualifiedName, context: Context) -> TableEntry:
             secondary=(Label(entry.span, "declared without columns"),),
             help="declare them, or write CREATE TABLE … WITH (…) AS SELECT",
         )
+    check_written(entry, name.span)
     context.catalog.use(entry)
     return entry
 
@@ -195,20 +187,25 @@ def output_spans(query: syntax.Query, count: int) -> list[Span]:
 
 
 def _match_columns(
-    insert: syntax.Insert, table: TableEntry, given: Sequence[tuple[Expression, Span]]
-) -> list[tuple[Expression, Span]]:
+    insert: syntax.Insert,
+    table: TableEntry,
+    given: Sequence[Given],
+    static: Mapping[int, Given],
+) -> list[Given]:
     """Return an expression and its span for each column of the table, in the table's order.
 
-    Columns that the INSERT does not name are NULL.
+    `static` are those that PARTITION gives.  Columns that the INSERT does not name are NULL.
 
     Raises:
         Refusal: E203, E205, E209.
     """
     names = [column.name for column in table.columns]
     if not insert.columns:
-        if len(given) != len(names):
-            raise _wrong_count(insert, table, len(given), len(names))
-        return list(given)
+        wanted = len(names) - len(static)
+        if len(given) != wanted:
+            raise _wrong_count(insert, table, len(given), wanted)
+        rest = iter(given)
+        return [static[index] if index in static else next(rest) for index in range(len(names))]
     check_column_names(insert.columns, len(insert.columns), f'table "{table.name}"')
     if len(given) != len(insert.columns):
         raise _wrong_count(insert, table, len(given), len(insert.columns))
@@ -216,6 +213,8 @@ def _match_columns(
     values = [(null, insert.table.span)] * len(names)
     for written, output in zip(insert.columns, given, strict=True):
         values[_column_index(written, table)] = output
+    for index, value in static.items():
+        values[index] = value
     return values
 
 
@@ -233,7 +232,8 @@ def _wrong_count(insert: syntax.Insert, table: TableEntry, given: int, wanted: i
         "E209",
         f"INSERT of {quantity_text(given, 'column')} where the list has {wanted}"
         if insert.columns
-        else f'INSERT of {quantity_text(given, "column")} into table "{table.name}", which has {wanted}',
+        else f'INSERT of {quantity_text(given, "column")} into table "{table.name}", which has {wanted}'
+        + (" beside those of PARTITION" if wanted < len(table.columns) else ""),
         insert.query.span,
         secondary=(Label(table.span, names_text([column.name for column in table.columns])),),
     )

@@ -116,9 +116,11 @@ def _table_rows(entry: TableEntry, source: SourceText) -> list[tuple[str | None,
         for each in declared.watermarks
     }
     schema: dict[str, Column] = {column.name: column for column in entry.columns}
+    schema |= {each.column.name: each.column for each in entry.metadata}
     metadata = {each.column.name: each for each in entry.metadata}
     computed = {column.name: column.expression for column in entry.computed}
     rows: list[tuple[str | None, ...]] = []
+    extras: str | None
     for column in declared.columns:
         name = column.name.name
         comment = None if column.comment is None else column.comment.value
@@ -133,7 +135,8 @@ def _table_rows(entry: TableEntry, source: SourceText) -> list[tuple[str | None,
             rows.append((*_row(known.column)[:4], f"METADATA FROM '{known.key}'", None, comment))
         else:
             own = key if name in keys else None
-            rows.append((*_row(schema[name])[:3], own, None, watermark, comment))
+            extras = "PARTITIONED BY" if name in entry.partitioned_by else None
+            rows.append((*_row(schema[name])[:3], own, extras, watermark, comment))
     return rows
 
 

@@ -30,7 +30,7 @@ from fsql.compiler.binder.tables import simple_name
 from fsql.compiler.binder.time_kinds import decide_times
 from fsql.compiler.binder.time_to_live import TimeToLive, is_setting, read_setting
 from fsql.compiler.binder.time_zone import zone_of_script
-from fsql.compiler.diagnostics import Diagnostic, FsqlError
+from fsql.compiler.diagnostics import Diagnostic, FsqlError, Label
 from fsql.compiler.inspections import Explanation, Inspection
 from fsql.compiler.logical import Insert, Job, tables
 from fsql.compiler.surroundings import NO_SURROUNDINGS
@@ -115,10 +115,29 @@ def _deep_stack() -> Iterator[None]:
 class _Written:
     """A table that is written: its last INSERT, the position of that, and the queries of all its INSERTs."""
 
-    span: Span
+    statement: syntax.Insert
     position: int
     scan_numbers: ScanNumbers
     queries: tuple[Plan, ...]
+
+
+def _check_added(insert: syntax.Insert, written: _Written) -> None:
+    """Check that an INSERT may write a table that another INSERT of the script writes.
+
+    Raises:
+        Refusal: E314, if one of them has a clause that is about all rows of the table.
+    """
+    for each in (insert, written.statement):
+        clause = "OVERWRITE" if each.overwrite else "ON CONFLICT" if each.on_conflict else None
+        if clause is not None:
+            raise refusal(
+                "E314",
+                f"INSERT with {clause} is not the only INSERT into its table",
+                insert.table.span,
+                secondary=(Label(written.statement.table.span, "written here, too"),),
+                note="all statements of a script are one job, which writes the rows of all INSERTs",
+                help="write one INSERT with the UNION ALL of the queries",
+            )
 
 
 class _ScriptBinder:
@@ -319,13 +338,14 @@ class _ScriptBinder:
         entry = self._catalog.find(statement.table.parts[-1])
         written = None if entry is None else self._written.get(entry.name)
         if written is not None:
+            _check_added(statement, written)
             context = replace(context, scan_numbers=written.scan_numbers)
         earlier = () if written is None else written.queries
         insert, query = bind_insert(statement, context, earlier)
         position = len(self._inserts) if written is None else written.position
         self._inserts[position : position + 1] = [insert]
         self._written[insert.sink.name] = _Written(
-            statement.table.span, position, context.scan_numbers, (*earlier, query)
+            statement, position, context.scan_numbers, (*earlier, query)
         )
 
     def _check_runs(self) -> None:
@@ -356,6 +376,6 @@ class _ScriptBinder:
                     raise refusal(
                         "E314",
                         f'table "{table.name}" is both read and written by the job',
-                        self._written[table.name].span,
+                        self._written[table.name].statement.table.span,
                         help="use a view for the part that both queries need",
                     )

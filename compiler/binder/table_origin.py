@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from fsql.compiler.schema import Schema
     from fsql.compiler.text.source import Span
 
-_PARTS: Final = ("CONSTRAINTS", "GENERATED", "METADATA", "OPTIONS", "WATERMARKS")
-_ABSENT: Final = ("DISTRIBUTION", "PARTITIONS")
+_PARTS: Final = ("CONSTRAINTS", "GENERATED", "METADATA", "OPTIONS", "PARTITIONS", "WATERMARKS")
+_ABSENT: Final = ("DISTRIBUTION",)
 """Parts of tables of other systems, which tables here do not have."""
 _OVERWRITABLE: Final = ("GENERATED", "METADATA", "OPTIONS", "WATERMARKS")
 _INCLUDING, _EXCLUDING, _OVERWRITING = "INCLUDING", "EXCLUDING", "OVERWRITING"
@@ -63,8 +63,12 @@ def like_table(table: syntax.CreateTable, context: Context) -> syntax.CreateTabl
     keys = table.primary_keys
     if handling["CONSTRAINTS"] == _INCLUDING:
         keys = base.primary_keys + keys
+    partitioned_by = table.partitioned_by
+    if handling["PARTITIONS"] == _INCLUDING:
+        partitioned_by = base.partitioned_by + partitioned_by
     return replace(
         table,
+        partitioned_by=partitioned_by,
         columns=_columns(base, table, handling),
         watermarks=watermarks,
         primary_keys=keys,

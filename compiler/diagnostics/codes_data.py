@@ -269,7 +269,10 @@ DATA_ROWS: Final[tuple[Row, ...]] = (
     (
         "E543",
         "input lacks columns of the table",
-        "The header of a CSV file, or the schema of a Parquet or Avro file, does not fit the table.",
+        (
+            "The header of a CSV file, the schema of a Parquet or Avro file, or the names of a file's folders"
+            " do not fit the table."
+        ),
         "Declare the columns of the file, or the option `header` of a CSV file.",
         "SELECT b FROM t;  -- t with a CSV file whose header is a,c",
     ),

@@ -202,5 +202,12 @@ NAME_ROWS: Final[tuple[Row, ...]] = (
         "Remove the statement; the message names the replacement, if there is one.",
         "SET 'parallelism.default' = '4'; SELECT a FROM t;",
     ),
+    (
+        "W203",
+        "clause has no effect",
+        "A clause or a hint of another system cannot change the results here.",
+        "Remove it; the message names the replacement, if there is one.",
+        "CREATE TABLE t (a INT, day DATE) PARTITIONED BY (day) WITH ('connector' = 'blackhole');",
+    ),
 )
 """The rows, by code."""

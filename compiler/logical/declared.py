@@ -6,6 +6,7 @@ import enum
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from fsql.compiler.connectors import OVERWRITE
 from fsql.compiler.node import Node
 from fsql.compiler.schema import Column, Schema
 from fsql.compiler.sqltypes import TIMESTAMP
@@ -92,3 +93,8 @@ class SinkTable(Node):
         """Return the number of shards to which the table is written, None if it is not sharded."""
         shards = dict(self.options).get("shards")
         return None if shards is None else int(shards)
+
+    @property
+    def overwrites(self) -> bool:
+        """Return whether a new job replaces what the table has: INSERT OVERWRITE."""
+        return OVERWRITE in dict(self.options)

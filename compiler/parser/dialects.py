@@ -97,6 +97,8 @@ AFTER_WORD: Final[Mapping[tuple[str, str], str]] = {
     ("BEGIN", "TRANSACTION"): _ONE_JOB,
     ("BEGIN", "WORK"): _ONE_JOB,
     ("INTO", "TABLE"): "remove TABLE: INSERT INTO t",
+    ("OVERWRITE", "TABLE"): "remove TABLE: INSERT OVERWRITE t",
+    ("CONFLICT", "ON"): "name the columns of the key: ON CONFLICT (k) DO NOTHING",
     ("DESCRIBE", "TABLE"): "remove TABLE: DESCRIBE t",
     ("DESC", "TABLE"): "remove TABLE: DESCRIBE t",
 }
@@ -108,8 +110,7 @@ BEFORE_TEXT: Final[Mapping[tuple[str, str], str]] = {
     (
         "ON",
         "CONFLICT",
-    ): "remove it; the query has one row for each PRIMARY KEY, for example by GROUP BY k, or the last one by"
-    " QUALIFY ROW_NUMBER() OVER (PARTITION BY k ORDER BY at DESC) = 1",
+    ): "write it after the query of an INSERT: ON CONFLICT (k) DO NOTHING, or DO UPDATE FULL",
     ("ERROR", "ON"): "remove it, and find such rows by WHERE JSON_VALUE(…) IS NULL",
     ("USING", "SAMPLE"): _NO_RANDOMNESS,
     ("ALL", "("): "compare with the greatest or least value: a > (SELECT MAX(b) FROM t)",
@@ -146,10 +147,7 @@ READ_AS_NAMES: Final[Mapping[str, str]] = {
 CLAUSES: Final[Mapping[str, str]] = {
     "UNSIGNED": "write a type that has all values: SMALLINT, INT, BIGINT or DECIMAL(20, 0)",
     "PARTITION": "remove PARTITION BY; rows are distributed by the keys of joins and groups",
-    "PARTITIONED": (
-        "remove PARTITIONED BY; a table is written to one file, and rows are distributed by the keys of"
-        " joins and groups"
-    ),
+    "PARTITIONED": "write it before WITH, with names of columns: (…) PARTITIONED BY (day) WITH (…)",
     "DISTRIBUTED": "remove DISTRIBUTED BY; rows are distributed by the keys of joins and groups",
     "RLIKE": "write REGEXP_LIKE(a, 'pattern')",
     "REGEXP": "write REGEXP_LIKE(a, 'pattern')",

@@ -119,6 +119,7 @@ from fsql.compiler.syntax.row_patterns import (
 )
 from fsql.compiler.syntax.statements import (
     ComputedColumn,
+    ConflictValue,
     CreateFunction,
     CreateTable,
     CreateView,
@@ -129,6 +130,7 @@ from fsql.compiler.syntax.statements import (
     LikeOption,
     LikeTable,
     MetadataColumn,
+    OnConflict,
     Parameter,
     PartitionValue,
     PhysicalColumn,
@@ -188,6 +190,7 @@ __all__ = [
     "Comparison",
     "ComparisonOperator",
     "ComputedColumn",
+    "ConflictValue",
     "Constructor",
     "CreateFunction",
     "CreateTable",
@@ -239,6 +242,7 @@ __all__ = [
     "Not",
     "NullLiteral",
     "NumberLiteral",
+    "OnConflict",
     "Operation",
     "OrderItem",
     "Parameter",

@@ -88,7 +88,7 @@ class LikeTable(Syntax):
 
 @dataclass(frozen=True, slots=True)
 class CreateTable(Syntax):
-    """`CREATE TABLE name (elements) WITH (options) [AS query | LIKE table]`.
+    """`CREATE TABLE name (elements) [PARTITIONED BY (columns)] WITH (options) [AS query | LIKE table]`.
 
     The elements are sorted by kind, each kind in text order.
     """
@@ -101,6 +101,7 @@ class CreateTable(Syntax):
     query: Query | None = None
     like: LikeTable | None = None
     comment: StringLiteral | None = None
+    partitioned_by: tuple[Identifier, ...] = ()
     temporary: bool = False
     if_not_exists: bool = False
 
@@ -162,8 +163,28 @@ class PartitionValue(Syntax):
 
 
 @dataclass(frozen=True, slots=True)
+class ConflictValue(Syntax):
+    """`column = expression` of ON CONFLICT DO UPDATE SET."""
+
+    column: Identifier
+    value: Expression
+
+
+@dataclass(frozen=True, slots=True)
+class OnConflict(Syntax):
+    """`ON CONFLICT [(columns)] DO action`.
+
+    `action` is NOTHING, ERROR, DEDUPLICATE, OVERWRITE, IGNORE, UPDATE FULL, or UPDATE, which has `values`.
+    """
+
+    columns: tuple[Identifier, ...]
+    action: str
+    values: tuple[ConflictValue, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Insert(Syntax):
-    """`INSERT INTO table [PARTITION (…)] [(columns)] query`, or INSERT OVERWRITE.
+    """`INSERT INTO table [PARTITION (…)] [(columns)] query [ON CONFLICT …]`, or INSERT OVERWRITE.
 
     Without columns, it writes all in the order of declaration.
     """
@@ -173,6 +194,7 @@ class Insert(Syntax):
     query: Query
     partition: tuple[PartitionValue, ...] = ()
     overwrite: bool = False
+    on_conflict: OnConflict | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+import re
 from codecs import BOM_UTF8
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.connectors import Layout
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
+from fsql.compiler.schema import Column
+from fsql.compiler.sqltypes import BIGINT, DATE, STRING
 from fsql.connectors.file.compression import codec_of
 from fsql.connectors.file.found_files import find_files
+from fsql.connectors.file.partitions import partition_text, searched_path
 from fsql.connectors.file.source import FileSplit
 from fsql.connectors.settings import has_envelope, has_layout
 from fsql.formats.factories import infer_file_columns, infer_line_columns, make_decoder
-from fsql.formats.inferred_types import NotInferredError
+from fsql.formats.inferred_types import NotInferredError, type_of_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from fsql.compiler.schema import Schema
+    from fsql.compiler.sqltypes import SqlType
     from fsql.connectors.context import ConnectorContext
     from fsql.connectors.file.found_files import FoundFile
     from fsql.formats.settings import Settings
@@ -28,13 +33,18 @@ _BYTES: Final = 1 << 20
 """The maximum number of bytes that are examined of each file."""
 
 
-def infer_columns(settings: Settings, context: ConnectorContext) -> Schema:
-    """Return the columns of the files that the path names.
+def infer_columns(
+    settings: Settings, context: ConnectorContext, partitions: Sequence[str] = ()
+) -> Schema:
+    """Return the columns of the files that the path names, then the partition columns with these names.
+
+    A field of the records with the name of a partition column is not a column.
 
     Raises:
-        FsqlError: E225, if the columns cannot be inferred; E531, E533 or E535, if the files cannot be read.
+        FsqlError: E225, if the columns cannot be inferred; E531, E533, E535 or E543, if the files cannot be
+            read.
     """
-    found = find_files(context.resolve(settings.text("path")))
+    found = find_files(searched_path(context.resolve(settings.text("path")), partitions))
     for file in found:
         context.resolve(str(file.path))
     if settings.reads_changes or has_envelope(settings):
@@ -44,10 +54,27 @@ def infer_columns(settings: Settings, context: ConnectorContext) -> Schema:
             columns = infer_file_columns(found[0].path, settings)
         else:
             columns = infer_line_columns(_samples(found[:_FILES], settings), settings)
+        folders = {name.lower() for name in partitions}
+        columns = tuple(each for each in columns if each.name.lower() not in folders)
+        columns = (*columns, *(Column(name, _type_in(found, name)) for name in partitions))
         _check_names(columns)
     except NotInferredError as error:
         raise _inference_error(found[0], str(error)) from None
     return columns
+
+
+def _type_in(found: Sequence[FoundFile], name: str) -> SqlType:
+    """Return the type of a partition column: the narrowest one that has the values of all files."""
+    texts = {partition_text(file.path, name) for file in found} - {None}
+    types = {_type_of(text) for text in texts if text is not None}
+    return types.pop() if len(types) == 1 else STRING
+
+
+def _type_of(text: str) -> SqlType:
+    """Return BIGINT or DATE for a text that is how such a value is written, otherwise STRING."""
+    if re.fullmatch(r"0|-?[1-9][0-9]{0,17}", text):
+        return BIGINT
+    return DATE if re.fullmatch(r"\d{4}-\d\d-\d\d", text) and type_of_text(text) == DATE else STRING
 
 
 def _check_names(columns: Schema) -> None:

@@ -70,7 +70,8 @@ and none that is hidden.  A path with `*`, `?` or `[…]` is a pattern, unless a
 for any directories.  Splits are in the order of the files' names.
 
 A table that is read need not declare its columns: they are [inferred](language.md#inferred-columns) from
-the files.
+the files.  Columns of `PARTITIONED BY` have their values in the
+[names of folders](language.md#partition-columns).
 
 With `'source.monitor-interval' = '1 s'` the files are followed, and the input has no end.  Each file is read
 as it grows, and so is each new file; a line is complete when its line end has been written.  In every round

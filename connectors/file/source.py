@@ -16,7 +16,14 @@ from fsql.connectors import paths
 from fsql.connectors.file.compression import CompressedBlocks, codec_of
 from fsql.connectors.file.following.opening import check_followed, open_follower
 from fsql.connectors.file.found_files import find_files
-from fsql.connectors.file.metadata import MetadataSplit, metadata_of, record_columns
+from fsql.connectors.file.metadata import (
+    MetadataSplit,
+    metadata_of,
+    partition_names,
+    partition_values,
+    record_columns,
+)
+from fsql.connectors.file.partitions import searched_path
 from fsql.connectors.live.live_splits import (
     InflowSplit,
     bound_options,
@@ -127,7 +134,8 @@ def open_source(table: Table, settings: Settings, context: ConnectorContext) -> 
     """
     if is_followed(table):
         return [_followed_split(table, settings, context)]
-    found = find_files(context.resolve(settings.text("path")))
+    path = context.resolve(settings.text("path"))
+    found = find_files(searched_path(path, partition_names(table.options)))
     for file in found:  # a directory may contain links to other places
         context.resolve(str(file.path))
     columns, keys = record_columns(table), metadata_of(table)
@@ -140,7 +148,9 @@ def open_source(table: Table, settings: Settings, context: ConnectorContext) -> 
         splits = [FileSplit(name, path, decoder, codec_of(path, option)) for name, path in found]
     for split in splits:
         split.check()
-    return [MetadataSplit(split, keys) for split in splits] if keys else splits
+    if not keys:
+        return splits
+    return [MetadataSplit(each, keys, partition_values(table, each.path)) for each in splits]
 
 
 def _followed_split(table: Table, settings: Settings, context: ConnectorContext) -> Split:

@@ -42,6 +42,24 @@ def codes(err: str) -> list[str]:
 
 
 @ways
+def test_insert_overwrite_replaces_the_rows_of_its_table_only(
+    folder: Path, flags: tuple[str, ...]
+) -> None:
+    other = "CREATE TABLE other WITH ('path' = 'other.jsonl') LIKE copied;\n"
+    insert = "INSERT INTO other SELECT n FROM numbers;\n"
+    overwrite = COPY.replace("INSERT INTO", "INSERT OVERWRITE")
+    (folder / "job.sql").write_text(overwrite + other + insert)
+    for name in ("copied.jsonl", "other.jsonl"):
+        (folder / name).write_text('{"n":7}\n')
+    said = fsql("run", "-q", *flags, folder / "job.sql")
+    assert (said.code, codes(said.err)) == (1, ["E541"])
+    said = fsql("run", "-q", "--append", *flags, folder / "job.sql")
+    assert (said.code, said.err) == (0, "")
+    assert (folder / "copied.jsonl").read_text() == '{"n":1}\n{"n":2}\n'
+    assert (folder / "other.jsonl").read_text() == '{"n":7}\n{"n":1}\n{"n":2}\n'
+
+
+@ways
 def test_rows_that_are_there_are_not_replaced(folder: Path, flags: tuple[str, ...]) -> None:
     (folder / "copied.jsonl").write_text('{"n":7}\n')
     said = fsql("run", "-q", *flags, folder / "job.sql")

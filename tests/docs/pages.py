@@ -59,7 +59,7 @@ class Example:
     def run(self, folder: Path, *flags: str) -> dict[tuple[str, str], str]:
         """Run the example in `folder`, the working directory; return the texts it may show."""
         for name, text in {**self.files, SCRIPT: self.script}.items():
-            (folder / name).parent.mkdir(exist_ok=True)
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
             (folder / name).write_text(text)
         folder_flags = ("--functions", FUNCTIONS) if self.has_functions else ()
         said = fsql("run", SCRIPT, "--quiet", "--debug", *folder_flags, *flags)

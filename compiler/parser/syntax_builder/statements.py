@@ -26,17 +26,18 @@ def script(_span: Span, *statements: syntax.Statement | None) -> tuple[syntax.St
     return tuple(statement for statement in statements if statement is not None)
 
 
-def insert(
+def insert(  # noqa: PLR0913, PLR0917 - what the rule has
     span: Span,
     verb: Token,
     table: syntax.QualifiedName,
     partition: tuple[syntax.PartitionValue, ...] | None,
     columns: tuple[syntax.Identifier, ...] | None,
     query: syntax.Query,
+    on_conflict: syntax.OnConflict | None,
 ) -> syntax.Insert:
     """Return `INSERT INTO t (a, b) query`."""
     overwrite = verb.text.upper() == "OVERWRITE"
-    return syntax.Insert(span, table, columns or (), query, partition or (), overwrite)
+    return syntax.Insert(span, table, columns or (), query, partition or (), overwrite, on_conflict)
 
 
 def partition(_span: Span, *values: syntax.PartitionValue) -> tuple[syntax.PartitionValue, ...]:
@@ -49,6 +50,34 @@ def partition_value(
 ) -> syntax.PartitionValue:
     """Return `a = 1` in PARTITION."""
     return syntax.PartitionValue(span, column, value)
+
+
+def conflict(
+    span: Span,
+    columns: tuple[syntax.Identifier, ...] | None,
+    action: str | tuple[syntax.ConflictValue, ...],
+) -> syntax.OnConflict:
+    """Return `ON CONFLICT (a) DO NOTHING`."""
+    if isinstance(action, tuple):
+        return syntax.OnConflict(span, columns or (), "UPDATE", action)
+    return syntax.OnConflict(span, columns or (), action)
+
+
+def conflict_word(_span: Span, *words: Token) -> str:
+    """Return the action after DO: `NOTHING`, or `UPDATE FULL`."""
+    return " ".join(word.text.upper() for word in words)
+
+
+def conflict_update(_span: Span, *values: syntax.ConflictValue) -> tuple[syntax.ConflictValue, ...]:
+    """Return `UPDATE SET a = EXCLUDED.a, b = EXCLUDED.b`."""
+    return values
+
+
+def conflict_value(
+    span: Span, column: syntax.Identifier, value: syntax.Expression
+) -> syntax.ConflictValue:
+    """Return `a = EXCLUDED.a`."""
+    return syntax.ConflictValue(span, column, value)
 
 
 def statement_set(span: Span, *inserts: syntax.Insert | None) -> syntax.StatementSet:
@@ -209,6 +238,7 @@ def create_table(  # noqa: PLR0913, PLR0917 - what the rule has
     name: syntax.QualifiedName,
     elements: tuple[_TableElement, ...] | None,
     comment: syntax.StringLiteral | None,
+    partitioned_by: tuple[syntax.Identifier, ...] | None,
     options: tuple[syntax.TableOption, ...] | None,
     origin: syntax.Query | syntax.LikeTable | None,
 ) -> syntax.CreateTable:
@@ -237,6 +267,7 @@ def create_table(  # noqa: PLR0913, PLR0917 - what the rule has
         origin if isinstance(origin, syntax.Query) else None,
         origin if isinstance(origin, syntax.LikeTable) else None,
         comment,
+        partitioned_by or (),
         temporary=temporary is not None,
         if_not_exists=if_not_exists is not None,
     )
