@@ -24,7 +24,7 @@ from fsql.compiler.binder import (
 from fsql.compiler.binder.lambda_parameters import NO_PARAMETERS, Parameters
 from fsql.compiler.binder.limits import check_size
 from fsql.compiler.binder.literals import bind_literal
-from fsql.compiler.binder.report import Refusal, no_column, not_implemented, refusal
+from fsql.compiler.binder.report import Abandoned, Refusal, no_column, not_implemented, refusal
 from fsql.compiler.binder.scope import Field, Scope, matches, names_text
 from fsql.compiler.binder.time_zone import bind_at_time_zone
 from fsql.compiler.diagnostics.near_names import near_name
@@ -70,6 +70,8 @@ class ExpressionBinder:
     """Expressions that names other than columns stand for."""
     hidden: Collection[str] = ()
     """The names of items of SELECT that are computed after this clause."""
+    refused: Collection[str] = ()
+    """The names of items of SELECT that were refused, so that what refers to them is not."""
     parameters: Parameters = NO_PARAMETERS
     """The values that parameters of the lambdas around the expression stand for."""
 
@@ -146,6 +148,7 @@ class ExpressionBinder:
 
         Raises:
             Refusal: E203 if there is no such column, E204 if there are several.
+            Abandoned: where the name is that of an item that was refused.
         """
         first, *others = reference.parts
         found: tuple[Field, ...] = ()
@@ -153,6 +156,8 @@ class ExpressionBinder:
             found, inside = self.scope.find(others[0], first), tuple(others[1:])
         if not found:
             columns = self.scope.find(first)
+            if not columns and not others and first.name.lower() in self.refused:
+                raise Abandoned
             if others and not any(each.column.type.parts for each in columns):
                 raise _unknown_column(self.scope, others[0], first)
             found, inside = columns, tuple(others)

@@ -35,12 +35,16 @@ _REFUSED: Final = Literal(NULL, nullable=True, value=None)
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """An output column of a SELECT; `alias` is its explicit name, if any."""
+    """An output column of a SELECT; `alias` is its explicit name, if any.
+
+    One that was `refused` is NULL, and no other part of the SELECT can refer to it.
+    """
 
     expression: Expression
     name: str
     span: Span
     alias: syntax.Identifier | None
+    refused: bool = False
 
 
 def bind_items(binder: ExpressionBinder, select: syntax.Select, report: Report) -> list[Item]:
@@ -56,8 +60,27 @@ def bind_items(binder: ExpressionBinder, select: syntax.Select, report: Report) 
                 bound = list(_star(binder, written))
             else:
                 bound = [_item(binder, written, position=len(items) + 1)]
-        items += bound or [Item(_REFUSED, "", written.span, None)]
+        items += bound or [_refused(written)]
     return items
+
+
+def _refused(written: syntax.SelectItem | syntax.Star) -> Item:
+    alias = written.alias if isinstance(written, syntax.SelectItem) else None
+    return Item(_REFUSED, "", written.span, alias, refused=True)
+
+
+def refused_names(items: Sequence[Item]) -> frozenset[str]:
+    """Return the aliases of refused items, in lower case."""
+    return frozenset(each.alias.name.lower() for each in items if each.refused and each.alias)
+
+
+def item_aliases(items: Sequence[Item]) -> dict[str, Expression]:
+    """Return the expressions of the items by their aliases in lower case."""
+    return {
+        item.alias.name.lower(): item.expression
+        for item in items
+        if item.alias is not None and not item.refused
+    }
 
 
 def _item(binder: ExpressionBinder, written: syntax.SelectItem, *, position: int) -> Item:
@@ -182,7 +205,11 @@ def _item_meant(
     if not isinstance(element, syntax.ColumnReference) or len(element.parts) > 1:
         return None
     (name,) = element.parts
-    apply_alias = [item for item in items if item.alias and matches(name, item.alias.name)]
+    apply_alias = [
+        item
+        for item in items
+        if item.alias and not item.refused and matches(name, item.alias.name)
+    ]
     fields = binder.scope.find(name)
     if not apply_alias:
         return None

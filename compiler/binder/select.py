@@ -16,7 +16,16 @@ from fsql.compiler.binder.expression import ExpressionBinder
 from fsql.compiler.binder.group import make_group, refuse_final
 from fsql.compiler.binder.grouping_sets import GroupKeys, bind_sets
 from fsql.compiler.binder.interval_join import has_interval_join
-from fsql.compiler.binder.items import AggregateSpec, Item, Key, bind_items, bind_key, group
+from fsql.compiler.binder.items import (
+    AggregateSpec,
+    Item,
+    Key,
+    bind_items,
+    bind_key,
+    group,
+    item_aliases,
+    refused_names,
+)
 from fsql.compiler.binder.over import RunningCollector
 from fsql.compiler.binder.over_operators import add_running
 from fsql.compiler.binder.pending import RunningValue, SubqueryValue
@@ -250,11 +259,12 @@ class _SelectBinder:
         if self._select.having is not None:
             self._having_binder.aliases = {
                 alias: expression
-                for alias, expression in _aliases(items).items()
+                for alias, expression in item_aliases(items).items()
                 if not any(
                     isinstance(part, RunningValue | SubqueryValue) for part in walk(expression)
                 )
             }
+            self._having_binder.refused = refused_names(items)
             with self._report.part():
                 having.append(
                     self._having_binder.bind_condition_and_check_size(self._select.having)
@@ -265,7 +275,8 @@ class _SelectBinder:
         """Return the condition of QUALIFY, in which items can be named by their aliases."""
         qualify: list[Expression] = []
         if self._select.qualify is not None:
-            self._qualify_binder.aliases = _aliases(items)
+            self._qualify_binder.aliases = item_aliases(items)
+            self._qualify_binder.refused = refused_names(items)
             with self._report.part():
                 qualify.append(
                     self._qualify_binder.bind_condition_and_check_size(self._select.qualify)
@@ -283,6 +294,7 @@ class _SelectBinder:
         binder = ExpressionBinder(
             self._relation.scope, "GROUP BY", self._source_spans, self._functions, self._zone
         )
+        binder.refused = refused_names(items)
 
         def bind(element: syntax.Expression) -> tuple[Key, ...]:
             if isinstance(element, syntax.FunctionCall) and is_window_call(element):
@@ -318,7 +330,3 @@ class _SelectBinder:
         emit = None if grouped else self._select.emit
         written = "DISTINCT", self._select.span
         return make_group(plan, grouping, emit, written, self._report, self._lifetime)
-
-
-def _aliases(items: list[Item]) -> dict[str, Expression]:
-    return {item.alias.name.lower(): item.expression for item in items if item.alias is not None}

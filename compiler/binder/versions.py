@@ -94,7 +94,10 @@ def with_versions(
     both = Union((rows, _where_not_null(changes, len(own) + 3)))
     columns = column_refs(both)
     time, side, keys = len(own) + 1, len(own) + 2, tuple(columns[len(own) + 3 :])
-    in_order = AssignSessions(both, keys, time, time, side)
+    # The rows of the left keep the type of their time; those of the right are removed below.
+    own_type, sorted_type = own[left.time].type, columns[time].type
+    fewer = own_type != sorted_type and own_type.zone == sorted_type.zone
+    in_order = AssignSessions(both, keys, time, time, side, own_type if fewer else None)
     context.source_spans.add(in_order, span)
     last = AggregateCall(AggregateFunction.LAST_VALUE, columns[len(own)], row, nullable=True)
     running = Over(in_order, keys, (OverCall(last, FrameEnd.CURRENT_ROW),), ("version_then",))

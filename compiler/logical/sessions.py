@@ -14,6 +14,7 @@ from fsql.compiler.sqltypes import TIMESTAMP_MAX
 
 if TYPE_CHECKING:
     from fsql.compiler.expression import Expression
+    from fsql.compiler.sqltypes import SqlType
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,6 +37,10 @@ class AssignSessions(Plan):
     session and that column: rows of one punctuation are in the order of event time, and at one time in
     that of the column.
     A late row has its own time there.
+
+    Where rows are only sorted, their bounds have the type `sorted_type`, or else that of `time_column`.  It
+    may have fewer digits of fraction than that column, if a filter above removes the rows whose times have
+    more.
     """
 
     input: Plan
@@ -43,6 +48,7 @@ class AssignSessions(Plan):
     time_column: int
     end_column: int
     order_column: int | None = None
+    sorted_type: SqlType | None = None
 
     @property
     def sorts(self) -> bool:
@@ -60,7 +66,8 @@ class AssignSessions(Plan):
         """Return the input's columns, then the session's three."""
         type_ = time_type(self.input, self.time_column)
         # Rows that are only sorted have their own times as bounds, with their digits of fraction.
-        bound = self.input.schema[self.time_column].type if self.sorts else type_
+        own = self.sorted_type or self.input.schema[self.time_column].type
+        bound = own if self.sorts else type_
         return (
             *(
                 Column(column.name, column.type, nullable=column.nullable)

@@ -19,6 +19,7 @@ violation is a bug of fsql, so it is an AssertionError that lists all violations
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from fsql.compiler import logical
@@ -222,6 +223,12 @@ def _sessions(plan: logical.AssignSessions) -> Iterator[str]:
         or below[order].nullable
     ):
         yield f"column {order} does not order the rows of a session"
+    bound = plan.sorted_type
+    if bound is not None and (
+        not plan.sorts
+        or replace(bound, fraction=None) != below[plan.time_column].type.without_fraction
+    ):
+        yield f"the bounds of sessions are not of type {bound}"
 
 
 def _rank(plan: logical.Rank) -> Iterator[str]:
