@@ -16,9 +16,9 @@ from fsql.compiler.binder.relation import Relation, column_refs, filter_relation
 from fsql.compiler.binder.report import Refusal, refusal
 from fsql.compiler.binder.scope import matches
 from fsql.compiler.binder.session import partition_of_table
-from fsql.compiler.expression import Case, Cast, ColumnRef, Expression, Literal
+from fsql.compiler.expression import Case, ColumnRef, Expression, Literal
 from fsql.compiler.logical import ApplyChanges, append_only
-from fsql.compiler.sqltypes import BIGINT, BOOLEAN, STRING
+from fsql.compiler.sqltypes import BOOLEAN, STRING
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -123,13 +123,11 @@ def _codes(written: object) -> dict[str, str]:
 
 def _kind(operation: Expression, codes: Mapping[str, str]) -> tuple[Expression, Expression]:
     """Return the kind of change of a row, and the part that fails (E503) if its operation has none."""
-    named = call("coalesce", operation, _text("NULL"))
-    unknown = Cast(BIGINT, nullable=False, argument=call("concat", _text("operation "), named))
+    unknown = call("unmapped_operation", operation)
     branches = tuple(
         (call("eq", operation, _text(code)), _text(kind)) for code, kind in codes.items()
     )
-    failing = Cast(STRING, nullable=False, argument=unknown)
-    return Case(STRING, nullable=False, branches=branches, otherwise=failing), unknown
+    return Case(STRING, nullable=False, branches=branches, otherwise=unknown), unknown
 
 
 def _is_not(operation: Expression, kind: str) -> Expression:

@@ -37,6 +37,11 @@ def changelog_function(written: syntax.TableFunction) -> str | None:
     return name if name in _NAMES else None
 
 
+def makes_changelog(written: syntax.Relation) -> bool:
+    """Return whether a relation is a call of TO_CHANGELOG."""
+    return isinstance(written, syntax.TableFunction) and changelog_function(written) == TO_CHANGELOG
+
+
 def changelog_arguments(written: syntax.TableFunction) -> dict[str, object]:
     """Return the arguments by name; the input is a `syntax.TableArgument`.
 

@@ -51,7 +51,16 @@ def make_case(branches: Sequence[tuple[Expression, Expression]], otherwise: Expr
 
 def bind_cast(binder: ExpressionBinder, cast: syntax.Cast) -> Expression:
     """Bind CAST and TRY_CAST; a cast to VARCHAR(n) cuts the text, a cast to CHAR(n) also pads it."""
-    operand, target = binder.bind(cast.operand), bind_type(cast.type, binder.zone)
+    return cast_bound(binder.bind(cast.operand), cast, binder.zone)
+
+
+def cast_bound(operand: Expression, cast: syntax.Cast, zone: str) -> Expression:
+    """Return a cast whose operand is bound.
+
+    Raises:
+        Refusal: E206, E208, E301.
+    """
+    target = bind_type(cast.type, zone)
     inside = length_inside(cast.type)
     if inside is not None:
         raise not_implemented(
@@ -72,12 +81,17 @@ def bind_cast(binder: ExpressionBinder, cast: syntax.Cast) -> Expression:
         made: Expression = TryCast(target, nullable=True, argument=operand)
     else:
         made = make_cast(operand, target)
-    length = text_length(cast.type)
+    return with_length(made, cast.type)
+
+
+def with_length(made: Expression, type_: syntax.TypeName) -> Expression:
+    """Return a text with the length that its type states, if it does."""
+    length = text_length(type_)
     if length is None:
         return made
     characters = Literal(BIGINT, nullable=False, value=length)
-    if cast.type.name in PADDED:
-        return call("pad_bytes" if target == BYTES else "rpad", made, characters)
+    if type_.name in PADDED:
+        return call("pad_bytes" if made.type == BYTES else "rpad", made, characters)
     return call("substring", made, Literal(BIGINT, nullable=False, value=1), characters)
 
 

@@ -14,6 +14,7 @@ from fsql.compiler import syntax
 from fsql.compiler.binder import (
     calls,
     conditionals,
+    json_access,
     lambdas,
     matching,
     operators,
@@ -296,6 +297,7 @@ _BINDERS: Mapping[type, Callable[..., Expression]] = {
     syntax.ArrayConstructor: worded_calls.bind_array,
     syntax.Subscript: worded_calls.bind_subscript,
     syntax.FunctionCall: calls.bind_function_call,
+    syntax.JsonAccess: json_access.bind_json_access,
     syntax.Lambda: lambdas.refuse_lambda,
     syntax.Trim: worded_calls.bind_trim,
     syntax.RowConstructor: records.bind_row,

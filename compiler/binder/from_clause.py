@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from fsql.compiler import syntax
 from fsql.compiler.binder.asof_join import join_as_of
+from fsql.compiler.binder.changelog_arguments import makes_changelog
 from fsql.compiler.binder.constants import one_row, one_row_of
 from fsql.compiler.binder.expression import ExpressionBinder
 from fsql.compiler.binder.join import (
@@ -36,7 +37,13 @@ from fsql.compiler.binder.table_functions import bind_table_function
 from fsql.compiler.binder.tables import bind_table
 from fsql.compiler.binder.temporal_join import join_versions
 from fsql.compiler.binder.using import equalities, merge, merged_columns
-from fsql.compiler.logical import JoinKind, WindowAggregate, append_only, operators
+from fsql.compiler.logical import (
+    AssignRowTime,
+    JoinKind,
+    WindowAggregate,
+    append_only,
+    operators,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -97,6 +104,8 @@ class FromBinder:
             )
         if len(relations) == 1 and isinstance(relations[0], syntax.TableReference):
             return FromResult(self._table(relations[0], row_time=select_calls_row_time(select)))
+        if len(relations) == 1 and makes_changelog(relations[0]) and select_calls_row_time(select):
+            return FromResult(self._add_time(self.relation(relations[0]).relation))
         source = self.relation(relations[0])
         waiting: list[tuple[FromResult, Span]] = []
         for written in relations[1:]:
@@ -142,6 +151,10 @@ class FromBinder:
                 return FromResult(
                     unnest(one_row(self.context, written.span), written, self.context)
                 )
+
+    def _add_time(self, changes: Relation) -> Relation:
+        """Return changes with the time of the row that made each of them."""
+        return Relation(AssignRowTime(changes.plan), changes.fields, changes.width)
 
     def _table(self, written: syntax.TableReference, *, row_time: bool = False) -> Relation:
         if written.system_time is not None:

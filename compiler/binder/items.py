@@ -206,9 +206,7 @@ def _item_meant(
         return None
     (name,) = element.parts
     apply_alias = [
-        item
-        for item in items
-        if item.alias and not item.refused and matches(name, item.alias.name)
+        item for item in items if item.alias and not item.refused and matches(name, item.alias.name)
     ]
     fields = binder.scope.find(name)
     if not apply_alias:

@@ -16,10 +16,11 @@ from fsql.compiler.diagnostics.near_names import near_name
 from fsql.compiler.expression import Call, Expression
 from fsql.compiler.functions.aggregates import AGGREGATES
 from fsql.compiler.functions.evaluate import constant_value
+from fsql.compiler.functions.json_clauses import QUERIES
 from fsql.compiler.functions.json_functions import BUILDERS, DOCUMENTS
 from fsql.compiler.functions.refused import OTHER_DIALECTS, WINDOW_BOUNDS
 from fsql.compiler.functions.table import CALLABLE, FUNCTIONS
-from fsql.compiler.sqltypes import Kind
+from fsql.compiler.sqltypes import STRING, Kind
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -112,13 +113,16 @@ def _documents(
     Raises:
         Refusal: E401 for a key without a value, or a value that cannot be written as JSON.
     """
-    paired = function.name == "json_object"
+    paired = function.name in {"json_object", "json_object_without_nulls"}
     if paired and len(arguments) % 2:
         raise refusal("E401", "JSON_OBJECT takes pairs of keys and values", written.span)
     made: list[Expression] = []
     for index, argument in enumerate(arguments):
         is_key = paired and index % 2 == 0
-        document = isinstance(argument, Call) and argument.function in DOCUMENTS
+        document = isinstance(argument, Call) and (
+            argument.function in DOCUMENTS
+            or (argument.function in QUERIES and argument.type == STRING)
+        )
         if is_key or document or argument.type.kind is Kind.NULL:
             made.append(argument)
             continue

@@ -92,7 +92,11 @@ def _own_time(entry: TableEntry, *, timed: bool, lasting: bool) -> TimeKind | No
     raise refusal(
         "E327",
         f'rows of table "{entry.name}" have no time '
-        + ("for PROCTIME() and NOW()" if timed else "by which state could expire"),
+        + (
+            "for PROCTIME() and NOW()"
+            if timed
+            else "for PROCTIME(), or by which state could expire"
+        ),
         entry.span,
         note="without a WATERMARK the rows of a source that can be read again have no time",
         help="declare event time: WATERMARK FOR at AS at - INTERVAL '5' SECOND",

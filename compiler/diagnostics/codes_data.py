@@ -25,7 +25,10 @@ DATA_ROWS: Final[tuple[Row, ...]] = (
     (
         "E503",
         "value cannot be cast",
-        "The text is not a valid value of the type, or the operation of FROM_CHANGELOG is not mapped.",
+        (
+            "The text is not a valid value of the type, a JSON function with ERROR ON EMPTY or ERROR ON ERROR"
+            " has no value, or the operation of FROM_CHANGELOG is not mapped."
+        ),
         (
             "Filter out such rows, or use CASE, which evaluates only the branch that it returns; "
             "of FROM_CHANGELOG, add the operation to op_mapping."

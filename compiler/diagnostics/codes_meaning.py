@@ -304,7 +304,8 @@ MEANING_ROWS: Final[tuple[Row, ...]] = (
         (
             "PROCTIME(), NOW() and CURRENT_TIMESTAMP are the time of a row where a table is read: the event"
             " time that has been reached, or the arrival of a row of a live source. Rows of a file without a"
-            " WATERMARK have no time, and rows of a join or of a view have several."
+            " WATERMARK have no time, and rows of a join or of a view have several. Changes (TO_CHANGELOG)"
+            " have the time at which they are made."
         ),
         "Declare a WATERMARK, or the column `proc AS PROCTIME()` in CREATE TABLE.",
         "SELECT NOW() FROM a JOIN b ON a.k = b.k;",

@@ -47,8 +47,27 @@ class UnreadableTextFailure(RowFailure):
 
     code = 503
 
-    def __init__(self, text: str, target: SqlType) -> None:
+    def __init__(self, text: str, target: SqlType | str) -> None:
         super().__init__(f"cannot read {_excerpt(text)} as {target}")
+
+
+class NoJsonValueFailure(RowFailure):
+    """E503: a document that has nothing at a path (ERROR ON EMPTY)."""
+
+    code = 503
+
+    def __init__(self, path: str) -> None:
+        super().__init__(f"the JSON has no such value at {_excerpt(path)}")
+
+
+class UnmappedOperationFailure(RowFailure):
+    """E503: an operation of a changelog that stands for no kind of change."""
+
+    code = 503
+
+    def __init__(self, operation: str | None) -> None:
+        given = "NULL" if operation is None else _excerpt(operation)
+        super().__init__(f"operation {given} is not mapped to a kind of change")
 
 
 class TimestampRangeFailure(RowFailure):

@@ -241,7 +241,8 @@ def _writable(type_: SqlType) -> bool:
     return all(map(_writable, type_.parts)) if type_.parts else castable(type_, STRING)
 
 
-def _object(*parts: str | None) -> str:
+def object_of(*parts: str | None) -> str:
+    """Return the object of keys and documents by turns, without pairs whose key is NULL."""
     pairs = zip(parts[::2], parts[1::2], strict=False)
     made = (f"{quote(key)}:{value or 'null'}" for key, value in pairs if key is not None)
     return f"{{{','.join(made)}}}"
@@ -257,7 +258,6 @@ def _build_array(*parts: str | None) -> str:
 
 _TEXT: Final = (STRING,)
 _TWO: Final = (STRING, STRING)
-
 
 _WILD: Final = frozenset(
     {
@@ -302,7 +302,7 @@ def _text_function(name: str, signature: Signature, *others: str) -> Function:
     return Function(name, (name.upper(), *others), (signature,), Nullability.ALWAYS)
 
 
-def _builder(name: str, scalar: Callable[..., str], *others: str) -> Function:
+def json_builder(name: str, scalar: Callable[..., str], *others: str) -> Function:
     """Return a function that makes a document of the documents that its arguments are."""
     return Function(
         name,
@@ -316,20 +316,17 @@ def _builder(name: str, scalar: Callable[..., str], *others: str) -> Function:
 DOCUMENTS: Final = frozenset(
     {
         *("json_string", "json_object", "json_array", "json_build_array", "json_query"),
-        *(
-            "json_extract",
-            "json_merge_patch",
-            "json_strip_nulls",
-            "json_extract_path",
-            "json_quote",
-        ),
+        *("json_extract", "json_merge_patch", "json_strip_nulls", "json_extract_path"),
+        "json_quote",
         *("json_get", "json_query_wrapped", "json_query_wrapped_if_needed"),
-        *("json_path_query_array", "json_path_query_first"),
+        *("json_path_query_array", "json_path_query_first", "json_object_without_nulls"),
     }
 )
 """The functions whose results are documents: as values of JSON_OBJECT they are not quoted."""
 
-BUILDERS: Final = frozenset({"json_object", "json_array", "json_build_array"})
+BUILDERS: Final = frozenset(
+    {"json_object", "json_object_without_nulls", "json_array", "json_build_array"}
+)
 """The functions that make a document of values."""
 
 JSON_FUNCTIONS: Final = (
@@ -393,7 +390,7 @@ JSON_FUNCTIONS: Final = (
         (Signature(_TEXT, STRING, quote),),
         of_types=_json_signature,
     ),
-    _builder("json_object", _object, "JSON_BUILD_OBJECT"),
-    _builder("json_array", _array),
-    _builder("json_build_array", _build_array),
+    json_builder("json_object", object_of, "JSON_BUILD_OBJECT"),
+    json_builder("json_array", _array),
+    json_builder("json_build_array", _build_array),
 )

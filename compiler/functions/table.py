@@ -17,6 +17,8 @@ from fsql.compiler.functions.date_arithmetic import DATE_ARITHMETIC
 from fsql.compiler.functions.elementary import ELEMENTARY
 from fsql.compiler.functions.encodings import ENCODINGS
 from fsql.compiler.functions.event_times import EVENT_TIMES
+from fsql.compiler.functions.failing import FAILING
+from fsql.compiler.functions.json_clauses import JSON_CLAUSES
 from fsql.compiler.functions.json_functions import JSON_FUNCTIONS
 from fsql.compiler.functions.maps import MAPS
 from fsql.compiler.functions.mathematics import MATHEMATICS
@@ -69,6 +71,8 @@ FUNCTIONS: Final[Mapping[str, Function]] = _Functions(
         *ARRAY_OPERATIONS,
         *MAPS,
         *JSON_FUNCTIONS,
+        *JSON_CLAUSES,
+        *FAILING,
     )
 )
 """Every scalar function and operator, by its name in plans; also the registered Python functions."""

@@ -182,7 +182,7 @@ class AssignRowTime(Plan):
 
     All tables below have event time or arrival times, or all are at rest if `at_rest`: their time is before
     all others.  Output: the input's columns, then that time, a TIMESTAMP of the given type.
-    Path: unchanged.
+    A position after all timestamps has the greatest of them.  Path: unchanged.
     """
 
     input: Plan

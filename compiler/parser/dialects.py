@@ -7,6 +7,7 @@ not support. There is a help text for each that users are likely to write.
 from __future__ import annotations
 
 import re
+from itertools import product
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
@@ -101,6 +102,10 @@ AFTER_WORD: Final[Mapping[tuple[str, str], str]] = {
     ("CONFLICT", "ON"): "name the columns of the key: ON CONFLICT (k) DO NOTHING",
     ("DESCRIBE", "TABLE"): "remove TABLE: DESCRIBE t",
     ("DESC", "TABLE"): "remove TABLE: DESCRIBE t",
+    **dict.fromkeys(
+        product(("WITH", "WITHOUT"), ("WRAPPER", "ARRAY", "CONDITIONAL", "UNCONDITIONAL")),
+        "write the wrapper before RETURNING: JSON_QUERY(j, '$.a' WITH WRAPPER RETURNING STRING)",
+    ),
 }
 """Help for a word after another one, which is "" for a sign."""
 
@@ -111,7 +116,6 @@ BEFORE_TEXT: Final[Mapping[tuple[str, str], str]] = {
         "ON",
         "CONFLICT",
     ): "write it after the query of an INSERT: ON CONFLICT (k) DO NOTHING, or DO UPDATE FULL",
-    ("ERROR", "ON"): "remove it, and find such rows by WHERE JSON_VALUE(…) IS NULL",
     ("USING", "SAMPLE"): _NO_RANDOMNESS,
     ("ALL", "("): "compare with the greatest or least value: a > (SELECT MAX(b) FROM t)",
 }

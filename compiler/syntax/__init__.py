@@ -22,6 +22,9 @@ from fsql.compiler.syntax.calls import (
     FrameSide,
     FrameUnit,
     FunctionCall,
+    JsonAccess,
+    JsonClause,
+    JsonEvent,
     Lambda,
     RoundTime,
     Star,
@@ -158,7 +161,7 @@ Literal = (
 Operation = Unary | Chain | Not | Logical | Comparison | IsDistinct | Is | Between | Like
 Subquery = InSubquery | Exists | ScalarSubquery
 Constructor = ArrayConstructor | RowConstructor | MapConstructor
-Call = FunctionCall | Lambda | Extract | RoundTime | Trim
+Call = FunctionCall | JsonAccess | Lambda | Extract | RoundTime | Trim
 Access = ColumnReference | Subscript | FieldAccess | ArrowAccess | EventTime
 Expression = (
     Literal | Access | Constructor | Operation | InList | Subquery | Case | Cast | AtTimeZone | Call
@@ -227,6 +230,9 @@ __all__ = [
     "JoinClause",
     "JoinKind",
     "Joined",
+    "JsonAccess",
+    "JsonClause",
+    "JsonEvent",
     "Lambda",
     "Like",
     "LikeOption",

@@ -11,7 +11,7 @@ from fsql.compiler.syntax.names import Syntax
 if TYPE_CHECKING:
     from fsql.compiler.syntax import Expression
     from fsql.compiler.syntax.expressions import Unit
-    from fsql.compiler.syntax.names import Identifier, QualifiedName
+    from fsql.compiler.syntax.names import Identifier, QualifiedName, TypeName
     from fsql.compiler.syntax.queries import OrderItem, SelectItem
 
 
@@ -62,6 +62,30 @@ class FunctionCall(Syntax):
     ignore_nulls: bool = False
     respect_nulls: bool = False
     over: WindowSpecification | Identifier | None = None
+
+
+JsonEvent = OneOf["EMPTY", "ERROR"]
+
+
+@dataclass(frozen=True, slots=True)
+class JsonClause(Syntax):
+    """`NULL ON EMPTY`, `ERROR ON ERROR`, `DEFAULT value ON EMPTY`; `word` is what it begins with.
+
+    Of `EMPTY ARRAY` and `EMPTY OBJECT` it is the second word.
+    """
+
+    event: JsonEvent
+    word: str
+    value: Expression | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class JsonAccess(Syntax):
+    """`JSON_VALUE(j, path [RETURNING type] clauses)`; also JSON_QUERY and JSON_EXISTS, which have no type."""
+
+    call: FunctionCall
+    returned: TypeName | None
+    clauses: tuple[JsonClause, ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from fsql.compiler.functions.evaluate import evaluate
 from fsql.compiler.functions.failure import RowFailure
 from fsql.compiler.functions.time_zones import offset_of, window_bounds
 from fsql.compiler.logical import close_time, expiry_time
+from fsql.compiler.sqltypes import TIMESTAMP_MAX
 from fsql.runtime.batch import PUNCTUATION, Root
 from fsql.runtime.model.combine_sessions import session_root
 from fsql.runtime.model.item import Failure, Row
@@ -88,7 +89,7 @@ def _to_expiry(function: g.ToExpiry, row: Row, root: Root) -> list[Row]:
 
 
 def _to_row_time(_function: g.ToRowTime, row: Row, root: Root) -> list[Row]:
-    return [Row((*row.values, root.time), row.path, row.weight)]
+    return [Row((*row.values, min(root.time, TIMESTAMP_MAX)), row.path, row.weight)]
 
 
 def _to_root(_function: g.ToRoot, row: Row, root: Root) -> list[Row]:

@@ -251,7 +251,7 @@ def test_an_operation_that_is_not_mapped_is_told_with_the_mapping(folder: Path) 
     code, out, err = fsql("run", "-q", "-e", script)
     assert (code, out) == (3, "")
     assert err.splitlines()[4].split("|")[1].strip() == (
-        f'{"^" * len(MAPPING)} cannot read "operation r" as BIGINT'
+        f'{"^" * len(MAPPING)} operation "r" is not mapped to a kind of change'
     )
 
 

@@ -23,6 +23,7 @@ from fsql.compiler.functions.array_operations import ARRAY_OPERATIONS
 from fsql.compiler.functions.casts import cast_fallible, castable
 from fsql.compiler.functions.coercion import coercible
 from fsql.compiler.functions.date_arithmetic import DATE_ARITHMETIC
+from fsql.compiler.functions.json_clauses import JSON_CLAUSES
 from fsql.compiler.functions.json_functions import JSON_FUNCTIONS
 from fsql.compiler.functions.maps import MAPS
 from fsql.compiler.functions.mathematics import MATHEMATICS
@@ -116,7 +117,7 @@ LITERALS: Final = {
     "date_part": ("year", "doy", "epoch"),
     "next_day": ("Mon", "sunday"),
     **dict.fromkeys(
-        (each.name for each in JSON_FUNCTIONS if each.literal_word == "path"),
+        (each.name for each in (*JSON_FUNCTIONS, *JSON_CLAUSES) if each.literal_word == "path"),
         ("$", "$.a", "$[0]", "$[*]"),
     ),
     "normalize": ("NFC", "nfd"),

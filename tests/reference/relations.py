@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from fsql.compiler import logical
 from fsql.compiler.expression import AggregateCall, Expression, Literal
-from fsql.compiler.sqltypes import BOOLEAN, TIMESTAMP
+from fsql.compiler.sqltypes import BOOLEAN, TIMESTAMP, TIMESTAMP_MAX
 from fsql.tests.reference import zones
 from fsql.tests.reference.aggregates import aggregate
 from fsql.tests.reference.changes import steps
@@ -199,9 +199,9 @@ class Relations:
             yield Row((*row.values, expiry(plan, row.values, row.root)), row.root, row.path)
 
     def assign_row_time(self, plan: logical.AssignRowTime, prefix: Root) -> Iterator[Row]:
-        """Add the time of the root."""
+        """Add the time of the root, which may be after all timestamps at the end of the input."""
         for row in self.relation(plan.input, prefix):
-            yield Row((*row.values, row.root[0]), row.root, row.path)
+            yield Row((*row.values, min(row.root[0], TIMESTAMP_MAX)), row.root, row.path)
 
     def union(self, plan: logical.Union, prefix: Root) -> Iterator[Row]:
         """Take the rows of all branches."""

@@ -10,7 +10,7 @@ import unicodedata
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Final
 
-from fsql.tests.reference.failure import OUT_OF_RANGE, FailureError
+from fsql.tests.reference.failure import NOT_CASTABLE, OUT_OF_RANGE, FailureError
 from fsql.tests.reference.order import order_key
 
 if TYPE_CHECKING:
@@ -343,7 +343,13 @@ MORE_FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {
 """The functions over values that are not NULL."""
 
 
+def unmapped(_operation: str | None) -> None:
+    """Fail: the operation stands for no kind of change."""
+    raise FailureError(NOT_CASTABLE)
+
+
 MORE_OF_NULL: Final[dict[str, Callable[..., Any]]] = {
+    "unmapped_operation": unmapped,
     "elt": lambda n, *a: a[n - 1] if n in range(1, len(a) + 1) else None,
     "field": lambda a, *b: (
         next((n for n, each in enumerate(b, 1) if a == each), 0) if a is not None else 0

@@ -24,7 +24,7 @@ _DOCUMENT: Final = """'{"a": {"b": [1, 2.50]}, "c": "x", "d": null}'"""
 
 ENTRIES: Final[Mapping[str, ManualEntry]] = {
     "json_value": entry(
-        "The text of the string, number or boolean at a path; NULL for null, objects and arrays, and where there is nothing. With `RETURNING type` it is cast to the type, and NULL where that fails. `DEFAULT x ON EMPTY` gives a value where there is none (or null, an object or an array), `DEFAULT x ON ERROR` where the text is not JSON or the cast fails; both are cast to the type.",
+        "The text of the string, number or boolean at a path; NULL for null, objects and arrays, and where there is nothing. With `RETURNING type` it is cast to the type, and NULL where that fails. `DEFAULT x ON EMPTY` gives a value where there is none (or null, an object or an array), `DEFAULT x ON ERROR` where the text is not JSON or the cast fails; both are cast to the type, and computed for every row. `ERROR ON EMPTY` and `ERROR ON ERROR` fail the row (E503).",
         f"JSON_VALUE({_DOCUMENT}, '$.a.b[0]' RETURNING INT) = 1",
         f"JSON_VALUE({_DOCUMENT}, '$.c') = 'x'",
         f"JSON_VALUE({_DOCUMENT}, '$.e' RETURNING INT DEFAULT 7 ON EMPTY NULL ON ERROR) = 7",
@@ -33,10 +33,11 @@ ENTRIES: Final[Mapping[str, ManualEntry]] = {
         f"JSON_VALUE({_DOCUMENT}, '$.a') IS NULL",
     ),
     "json_query": entry(
-        "The object or array at a path, or the whole document; NULL for other values, and where there is nothing or more than one value. `WITH WRAPPER` after the path gives an array of all values, `WITH CONDITIONAL WRAPPER` unless there is one object or array. `EMPTY ARRAY ON EMPTY` and `EMPTY OBJECT ON EMPTY` give `[]` and `{}` where there is nothing; with `ON ERROR`, where the text is not JSON.",
+        "The object or array at a path, or the whole document; NULL for other values, and where there is nothing or more than one value. `WITH WRAPPER` after the path gives an array of all values, `WITH CONDITIONAL WRAPPER` unless there is one object or array. `RETURNING ARRAY<type>` gives the elements, each cast to the type; NULL where that fails. `EMPTY ARRAY ON EMPTY` and `EMPTY OBJECT ON EMPTY` give `[]` and `{}` where there is nothing; with `ON ERROR`, where the text is not JSON or a cast fails. `ERROR` fails the row there (E503).",
         f"JSON_QUERY({_DOCUMENT}, '$.a') = '{{\"b\":[1,2.50]}}'",
         """JSON_QUERY('[{"a": 1}, {"b": 2}, {"a": 3}]', '$[*].a' WITH WRAPPER) = '[1,3]'""",
         """JSON_QUERY('{"a": [1]}', '$.*' WITH CONDITIONAL WRAPPER) = '[1]'""",
+        f"JSON_QUERY({_DOCUMENT}, '$.a.b' RETURNING ARRAY<DOUBLE>) = ARRAY[1.0, 2.5]",
         f"JSON_QUERY({_DOCUMENT}, '$.e' EMPTY ARRAY ON EMPTY NULL ON ERROR) = '[]'",
         f"JSON_ARRAY(JSON_QUERY({_DOCUMENT}, '$.a' EMPTY OBJECT ON EMPTY)) = '[{{\"b\":[1,2.50]}}]'",
     ),
@@ -75,7 +76,7 @@ ENTRIES: Final[Mapping[str, ManualEntry]] = {
         f"JSON_EXTRACT_PATH_TEXT({_DOCUMENT}, 'c') = 'x'",
     ),
     "json_exists": entry(
-        "Whether there is a value at a path, which may be null; FALSE for what is not JSON, with `TRUE ON ERROR` and `UNKNOWN ON ERROR` TRUE and NULL.",
+        "Whether there is a value at a path, which may be null; FALSE for what is not JSON, with `TRUE ON ERROR` and `UNKNOWN ON ERROR` TRUE and NULL; `ERROR ON ERROR` fails the row (E503).",
         f"JSON_EXISTS({_DOCUMENT}, '$.d')",
         f"NOT JSON_EXISTS({_DOCUMENT}, '$.e')",
     ),
@@ -123,13 +124,20 @@ ENTRIES: Final[Mapping[str, ManualEntry]] = {
         "JSON_STRING(ARRAY[1, NULL]) = '[1,null]'",
     ),
     "json_object": entry(
-        "An object of keys and values; a value may be NULL, a pair without a key is skipped. Also `JSON_OBJECT(KEY 'a' VALUE 1)`. The result of another function that gives JSON is not quoted.",
+        "An object of keys and values; a value may be NULL, a pair without a key is skipped. Also `JSON_OBJECT(KEY 'a' VALUE 1)`; with `ABSENT ON NULL` at the end, pairs whose value is NULL are skipped as well. The result of another function that gives JSON is not quoted.",
         "JSON_OBJECT('a', 1, 'b', NULL) = '{\"a\":1,\"b\":null}'",
         "JSON_OBJECT(KEY 'a' VALUE 1) = '{\"a\":1}'",
         "JSON_OBJECT('a', JSON_ARRAY(1)) = '{\"a\":[1]}'",
+        "JSON_OBJECT('a' VALUE 1, 'b' VALUE NULL ABSENT ON NULL) = '{\"a\":1}'",
+    ),
+    "json_object_without_nulls": entry(
+        "An object of the keys whose value is not NULL. It is `JSON_OBJECT` with `ABSENT ON NULL`.",
+        "JSON_OBJECT_WITHOUT_NULLS('a', 1, 'b', NULL) = '{\"a\":1}'",
     ),
     "json_array": entry(
-        "An array of the values that are not NULL.", "JSON_ARRAY(1, 'a', NULL) = '[1,\"a\"]'"
+        "An array of the values that are not NULL; of all values with `NULL ON NULL` at the end.",
+        "JSON_ARRAY(1, 'a', NULL) = '[1,\"a\"]'",
+        "JSON_ARRAY(1, NULL NULL ON NULL) = '[1,null]'",
     ),
     "json_build_array": entry(
         "An array of all values, NULL as null.", "JSON_BUILD_ARRAY(1, NULL) = '[1,null]'"

@@ -23,7 +23,7 @@ class _Arguments(NamedTuple):
     distinct: bool
     order_by: tuple[syntax.OrderItem, ...]
     pairs: Span | None = None
-    wrapper: _WrappedPath | None = None
+    wrapper: _Wrapper | None = None
     returning: syntax.TypeName | None = None
     events: tuple[OnEvent, ...] = ()
 
@@ -36,12 +36,18 @@ class _Pair(NamedTuple):
     value: syntax.Expression
 
 
-class _WrappedPath(NamedTuple):
-    """`'path' WITH WRAPPER`; `function` is JSON_QUERY with that wrapper."""
+class _Wrapper(NamedTuple):
+    """`WITH WRAPPER`; `function` is JSON_QUERY with that wrapper."""
 
     span: Span
-    path: syntax.Expression
     function: str
+
+
+class _WrappedPath(NamedTuple):
+    """`'path' WITH WRAPPER`."""
+
+    path: syntax.Expression
+    wrapper: _Wrapper
 
 
 class _CallEnd(NamedTuple):
@@ -82,8 +88,8 @@ def _function_call(
     if end.arguments.pairs is not None and name not in {"JSON_OBJECT", "JSON_OBJECTAGG"}:
         raise _misplaced_error("a key with a VALUE", "JSON_OBJECT", end.arguments.pairs)
     returned = end.arguments.returning
-    if returned is not None and name != "JSON_VALUE":
-        raise _misplaced_error("RETURNING", "JSON_VALUE", returned.span)
+    if returned is not None and name not in {"JSON_VALUE", "JSON_QUERY"}:
+        raise _misplaced_error("RETURNING", "JSON_VALUE or JSON_QUERY", returned.span)
     wrapper = end.arguments.wrapper
     if wrapper is not None:
         if name != "JSON_QUERY":
@@ -102,6 +108,8 @@ def _function_call(
     )
     if end.arguments.events:
         return with_events(name, called, returned, end.arguments.events)
+    if returned is not None and name == "JSON_QUERY":
+        return syntax.JsonAccess(span, called, returned, ())
     return called if returned is None else syntax.Cast(span, called, returned, safe=True)
 
 
@@ -139,12 +147,15 @@ def arguments(
     events = tuple(part for part in rest if isinstance(part, OnEvent))
     *values, last = rest[: len(rest) - len(events)]
     pairs = [value for value in values if isinstance(value, _Pair)]
-    wrapped = [value for value in values if isinstance(value, _WrappedPath)]
+    wrapped = [value.wrapper for value in values if isinstance(value, _WrappedPath)]
     flat = [part for value in values for part in _parts(value)]
     return _Arguments(
         typed("tuple[syntax.Expression, ...]", tuple(flat)),
         distinct=quantifier is not None and quantifier.kind == "DISTINCT",
-        order_by=typed("tuple[syntax.OrderItem, ...]", last if isinstance(last, tuple) else ()),
+        order_by=typed(
+            "tuple[syntax.OrderItem, ...]",
+            last if isinstance(last, tuple) else (),
+        ),
         pairs=pairs[0].span if pairs else None,
         wrapper=wrapped[0] if wrapped else None,
         returning=last if isinstance(last, syntax.TypeName) else None,
@@ -163,15 +174,18 @@ def _parts(argument: object) -> tuple[object, ...]:
             return (argument,)
 
 
-def wrapped_path(
-    span: Span, path: syntax.Expression, token: Token, kind: Token | None = None
-) -> _WrappedPath:
+def wrapped_path(_span: Span, path: syntax.Expression, written: _Wrapper) -> _WrappedPath:
     """Return `'path' WITH WRAPPER`."""
+    return _WrappedPath(path, written)
+
+
+def wrapper(span: Span, token: Token, kind: Token | None = None) -> _Wrapper:
+    """Return `WITH WRAPPER`."""
     function = "JSON_QUERY"
     if token.kind == "WITH":
         conditional = kind is not None and kind.kind == "CONDITIONAL"
         function = "JSON_QUERY_WRAPPED_IF_NEEDED" if conditional else "JSON_QUERY_WRAPPED"
-    return _WrappedPath(span, path, function)
+    return _Wrapper(span, function)
 
 
 def lambda_(

@@ -11,6 +11,8 @@ from fsql.compiler.functions.array_operations import ARRAY_OPERATIONS
 from fsql.compiler.functions.date_arithmetic import DATE_ARITHMETIC
 from fsql.compiler.functions.elementary import ELEMENTARY
 from fsql.compiler.functions.encodings import ENCODINGS
+from fsql.compiler.functions.failing import FAILING
+from fsql.compiler.functions.json_clauses import JSON_CLAUSES
 from fsql.compiler.functions.json_functions import JSON_FUNCTIONS
 from fsql.compiler.functions.maps import MAPS
 from fsql.compiler.functions.mathematics import MATHEMATICS
@@ -49,6 +51,8 @@ _VALUE_BY_VALUE: Final = (
     *TIME_TEXTS,
     *DATE_ARITHMETIC,
     *JSON_FUNCTIONS,
+    *JSON_CLAUSES,
+    *FAILING,
     *ARRAY_OPERATIONS,
     *URLS,
     *TEXT_OPERATIONS,

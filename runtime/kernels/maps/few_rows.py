@@ -47,13 +47,7 @@ from fsql.compiler.graph import (
 )
 from fsql.compiler.logical import close_time, expiry_time
 from fsql.compiler.node import walk
-from fsql.compiler.sqltypes import (
-    BIGINT,
-    INTEGER_RANGES,
-    TEXTUAL,
-    TIMESTAMP,
-    Kind,
-)
+from fsql.compiler.sqltypes import BIGINT, INTEGER_RANGES, TEXTUAL, TIMESTAMP, TIMESTAMP_MAX, Kind
 from fsql.runtime.arrow_types import from_arrow, remember_values, to_arrow
 from fsql.runtime.batch import PUNCTUATION, Batch, Root
 from fsql.runtime.dictionaries import decode_dictionary
@@ -303,7 +297,8 @@ def _few_expiry(function: ToExpiry) -> FewFunction:
 
 
 def _few_row_times(rows: FewRows) -> FewRows:
-    times: list[Value] = [rows.positions.root(index).time for index in range(len(rows.positions))]
+    places = range(len(rows.positions))
+    times: list[Value] = [min(rows.positions.root(each).time, TIMESTAMP_MAX) for each in places]
     return FewRows([*rows.columns, FewColumn(TIMESTAMP, times)], rows.positions)
 
 

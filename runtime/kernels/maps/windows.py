@@ -105,8 +105,8 @@ def compile_to_expiry(function: ToExpiry) -> Callable[[Batch], MapResult]:
 
 
 def append_row_time(batch: Batch) -> MapResult:
-    """Append the time of each row's root."""
-    added = to_array(Vector(batch.time), TIMESTAMP, len(batch))
+    """Append the time of each row's root; a time after all timestamps is the greatest of them."""
+    added = to_array(Vector(np.minimum(batch.time, TIMESTAMP_MAX)), TIMESTAMP, len(batch))
     return MapResult(batch.with_columns([*batch.columns, added]), None)
 
 
