@@ -19,6 +19,7 @@ from fsql.console.unused_parameters import warn_unused_parameters
 from fsql.deployment.changes import Change, plan_change
 from fsql.deployment.client import ask_agent
 from fsql.deployment.directory import check_name, find_directory
+from fsql.deployment.machines import MachineDirectory
 from fsql.deployment.messages import Deploy
 from fsql.deployment.plans import check_deployable
 from fsql.job.compilation import compile_job
@@ -70,6 +71,7 @@ def deploy_script(
     )
     check_name(request.name)
     _check_connections(cluster, request)
+    _warn_of_machines(reporter, cluster, request)
     until = until_of(flags["bootstrap_until"])
     exists = request.name in cluster.by_name()
     if flags["bootstrap"] and not flags["dry_run"] and not exists:
@@ -103,6 +105,21 @@ def _check_connections(cluster: ClusterDirectory, request: Deploy) -> None:
         machines = {} if deployed is None else deployed.machines
     if (connections.joining or 0) + sum(machines.values()) > workers:
         raise click.UsageError("--joining and --on together cannot be more than --workers")
+
+
+def _warn_of_machines(reporter: Reporter, cluster: ClusterDirectory, request: Deploy) -> None:
+    """Print the machines that workers are to run on and whose agents have not reported, if there are any."""
+    absent = [
+        name
+        for name in sorted(request.machines or {})
+        if MachineDirectory(cluster.path, name).status() is None
+    ]
+    for name in absent:
+        text = (
+            f"warning: no agent of machine {name} has reported, so its workers do not run yet;"
+            f" on that machine: fsql up --machine {name}\n"
+        )
+        reporter.inform("machine_absent", {"job": request.name, "machine": name}, text)
 
 
 def _machines(given: tuple[tuple[str, int], ...]) -> dict[str, int] | None:
@@ -169,7 +186,7 @@ def _text(name: str, change: Change) -> str:
         (
             each.effect.value,
             each.text,
-            f"{count_text(each.rows)} rows, {bytes_text(each.size)}",
+            f"{count_text(each.rows)} stored rows, {bytes_text(each.size)}",
             each.reason,
         )
         for each in diff.operators
@@ -211,7 +228,7 @@ def _json(name: str, change: Change) -> dict[str, object]:
                 "text": each.text,
                 "effect": each.effect.value,
                 "reason": each.reason,
-                "rows": each.rows,
+                "stored_rows": each.rows,
                 "bytes": each.size,
             }
             for each in diff.operators

@@ -40,6 +40,7 @@ REASON_CHARACTERS_MAX: Final = 1000
 _SESSION_SECONDS: Final = 10.0
 _POLL_SECONDS: Final = 0.05
 _RANGE_NUMBERS: Final = 3
+_OF_A_SCRIPT: Final = ("for the plan of a script: fsql explain SCRIPT --stage tick",)
 
 
 def job_of_state(state: Path) -> JobDescription:
@@ -50,8 +51,15 @@ def job_of_state(state: Path) -> JobDescription:
     """
     description = read_description(state)
     if description is None:
-        raise FsqlError([Diagnostic("E614", f'directory "{state}" holds no state of a job')])
+        raise no_job_error(state)
     return description
+
+
+def no_job_error(state: Path) -> FsqlError:
+    """Return the error for a directory in which no job has begun."""
+    message = f'directory "{state}" holds no state of a job'
+    helps = ("give the state directory of a job that has begun to run", *_OF_A_SCRIPT)
+    return FsqlError([Diagnostic("E614", message, helps=helps)])
 
 
 def read_owners(path: Path, workers: int) -> OwnerMap:
@@ -205,7 +213,7 @@ def read_ticks(state: Path) -> tuple[TickProposal | None, list[TickRecord]]:
         FsqlError: E614, E615, E642 or E643.
     """
     if not has_coordination(state):
-        raise FsqlError([Diagnostic("E614", f'directory "{state}" holds no state of a job')])
+        raise no_job_error(state)
     with _coordination(state, read_only=True) as coordination:
         return open_proposal(coordination), kept_records(coordination)
 

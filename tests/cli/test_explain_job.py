@@ -154,4 +154,11 @@ def test_flags_that_do_not_fit(state: Path, flags: tuple[str, ...], fault: str) 
 
 def test_a_directory_without_a_job(tmp_path: Path) -> None:
     said = fsql("explain", "--stage", "tick", "--state", tmp_path)
-    assert said.err.startswith(f'error[FSQL-E614]: directory "{tmp_path}" holds no state of a job')
+    expected = (
+        f'error[FSQL-E614]: directory "{tmp_path}" holds no state of a job\n'
+        "  = help: give the state directory of a job that has begun to run\n"
+        "  = help: for the plan of a script: fsql explain SCRIPT --stage tick\n"
+    )
+    assert said.err == expected
+    for command in ("plan", "list"):
+        assert fsql("tick", command, "--state", tmp_path).err == expected

@@ -182,6 +182,22 @@ def test_names_are_checked_before_an_agent_is_asked(name: str, tmp_path: Path) -
     assert help_ == f"  = help: {CODES['E634'].fix}"
 
 
+def test_a_machine_without_an_agent_is_reported(tmp_path: Path) -> None:
+    path = tmp_path / "copy.sql"
+    path.write_text(COPY)
+    machines = ("--workers", "3", "--on", "m3=1", "--on", "m2=1")
+    arguments = ("deploy", path, "--dry-run", *machines, "--dir", tmp_path / "none")
+    assert (
+        fsql(*arguments, "--listen", "tcp://127.0.0.1:7401").err
+        == "".join(
+            f"warning: no agent of machine {name} has reported, so its workers do not run yet;"
+            f" on that machine: fsql up --machine {name}\n"
+            for name in ("m2", "m3")
+        )
+        + "copy would be a new job\n"
+    )
+
+
 def test_a_cluster_directory_that_cannot_be_made_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "file"
     path.write_text("")
