@@ -16,7 +16,7 @@ from fsql.benchmarks.flags import (
     shards,
     state_mib,
 )
-from fsql.benchmarks.plan_commands import correlated, profile, sharing
+from fsql.benchmarks.plan_commands import correlated, profile, sharing, spark
 from fsql.benchmarks.report import print_measurements
 from fsql.console.commands import pass_reporter
 from fsql.console.flags import delivery, snapshot_ms, workers
@@ -368,5 +368,5 @@ def nexmark(reporter: Reporter, queries: str | None, events: int) -> None:
     print_measurements(reporter, measure_queries(names, events))
 
 
-for _command in (sharing, correlated, profile):
+for _command in (sharing, correlated, profile, spark):
     bench.add_command(_command)

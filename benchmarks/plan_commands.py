@@ -1,4 +1,4 @@
-"""`fsql bench`: commands that measure what the plan of a job gains."""
+"""`fsql bench`: commands that measure what the plan of a job gains, and what a job takes on Spark."""
 
 from __future__ import annotations
 
@@ -86,4 +86,29 @@ def profile(reporter: Reporter, **flags: Any) -> None:  # noqa: ANN401
     from fsql.benchmarks.first_plan import FirstPlan, measure_first_plan
 
     for fields in measure_first_plan(FirstPlan(**flags)):
+        print_measurements(reporter, [fields])
+
+
+@click.command("spark", short_help="Compare scripts on Spark with plain Spark and DuckDB.")
+@click.option("--queries", metavar="NAMES", help="Queries, such as groups,join. Default: all.")
+@number("--rows", "Number of rows of the input.", 20_000_000)
+@number("--files", "Number of files of the input, each read by one task.", 4)
+@number("--cores", "Number of cores for Spark, and threads of DuckDB.", 2)
+@number("--rounds", "Number of runs of each query on each engine.", 1)
+@pass_reporter
+def spark(reporter: Reporter, queries: str | None, **flags: Any) -> None:  # noqa: ANN401
+    """Run queries over Parquet files: scripts of fsql on Spark, the same as SQL on Spark, and in DuckDB.
+
+    "seconds" and "processor_seconds" are of the whole command, its start included, with all its processes;
+    "start" is a query over few rows.  "rows_equal" compares the result with that of the first run of the
+    query.  After the runs of a query, medians are compared.
+    """
+    from fsql.benchmarks.batch_engines import BatchLoad, measure_engines, query_names
+
+    known = query_names()
+    names = known if queries is None else queries.split(",")
+    for name in names:
+        if name not in known:
+            raise click.UsageError(f'there is no query "{name}"; there are {", ".join(known)}')
+    for fields in measure_engines(BatchLoad(names, **flags)):
         print_measurements(reporter, [fields])

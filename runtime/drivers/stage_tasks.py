@@ -11,10 +11,10 @@ and a fold returns its state as of the position, which is that of a worker's sna
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from fsql.compiler.tick_plan import FoldHead, ToFold
-from fsql.runtime.batch import END, START
+from fsql.runtime.batch import END
 from fsql.runtime.cluster.frames import Frame
 from fsql.runtime.dataflow.front import Front
 from fsql.runtime.dataflow.messages import Message, MinTime
@@ -39,7 +39,9 @@ if TYPE_CHECKING:
     from fsql.runtime.kernels.keyed.incremental_snapshot import IncrementalSnapshot
     from fsql.runtime.ports import SourceOffset, Split
 
-_EPOCH = 1
+_EPOCH: Final = 1
+STEP_ROWS: Final = 1 << 16
+"""A fold receives about this many rows before it applies those that are final."""
 
 
 class Sent(NamedTuple):
@@ -113,15 +115,20 @@ class FoldTask:
             self._fold.announce(until)
 
     def run(self, messages: Iterable[Message]) -> Iterator[Sent]:
-        """Apply messages, which must be in the order of their roots; yield the resulting messages."""
-        worker, reached = self._worker, START
+        """Apply messages, which must be in the order of their roots; yield the resulting messages.
+
+        Messages of many senders overlap.  If rows were applied up to the root of each of them, a fold would
+        send many messages of few rows, and the folds behind it even more.
+        """
+        worker, received = self._worker, 0
         for message in messages:
             if message.root >= self._until:
                 break
-            if message.root > reached:
-                reached = message.root
-                yield from _run_steps(worker, worker.advance(MinTime(self._stage, reached)))
+            if received >= STEP_ROWS:
+                received = 0
+                yield from _run_steps(worker, worker.advance(MinTime(self._stage, message.root)))
             yield from _run_steps(worker, worker.receive(message))
+            received += message.parcel.rows
         yield from _run_steps(worker, worker.advance(MinTime(self._stage, self._until)))
 
     def state(self) -> tuple[str, IncrementalSnapshot] | None:

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import Counter
+from itertools import groupby
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -137,9 +138,12 @@ class RankKernel(PartitionedKernel[_Undo]):
         keys = self._sort_keys(order_values, columns, positions)
         slot_of = slot.tolist()
         if self._forgets:
+            indexes = order.tolist()
+            if combine.final and batch.weight is None:
+                indexes = self._first_of_slots(indexes, slot_of, keys)
             indexes = [
                 index
-                for index in order.tolist()
+                for index in indexes
                 if not self._ranks.never_shows(
                     self._rows.partition(slot_of[index]).keys, keys[index]
                 )
@@ -163,6 +167,17 @@ class RankKernel(PartitionedKernel[_Undo]):
             changes[key] = Change(key, row, before + weight)
         if last is not None and (some := _net(changes)):
             yield *last, some
+
+    def _first_of_slots(self, indexes: list[int], slot_of: list[int], keys: list[Key]) -> list[int]:
+        """Return the rows that are not hidden by others of their slot among them.
+
+        Only what is visible when the window closes matters, so rows need not be applied one by one.
+        """
+        return [
+            index
+            for _, group in groupby(indexes, slot_of.__getitem__)
+            for index in self._ranks.select_first(list(group), keys)
+        ]
 
     def _apply_shown(
         self, partition: Partition, changes: Sequence[Change]

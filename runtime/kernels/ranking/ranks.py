@@ -12,6 +12,7 @@ sort keys. The key of a row that exists several times is repeated.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
+from heapq import nsmallest
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.logical import RankFunction
@@ -114,6 +115,21 @@ class Ranks:
             return False
         last = keys[limit - 1]
         return key > last if self._function is RankFunction.ROW_NUMBER else key[0] > last[0]
+
+    def select_first(self, rows: list[int], keys: Sequence[Key]) -> list[int]:
+        """Return those of some new rows of a partition that the others do not hide.
+
+        `rows` are ascending indexes into `keys`, which has the sort key of each row; so are the returned
+        ones.  All are returned if this is expensive to decide.
+        """
+        limit = self._limit
+        if limit is None or len(rows) <= limit or self._function is RankFunction.DENSE_RANK:
+            return rows
+        first = nsmallest(limit, rows, keys.__getitem__)
+        if self._function is RankFunction.ROW_NUMBER:
+            return sorted(first)
+        last = keys[first[-1]][0]
+        return [row for row in rows if keys[row][0] <= last]
 
 
 def end_of_equal(keys: Sequence[Key], key: Key) -> int:

@@ -14,6 +14,7 @@ from fsql.job.planning import RunOptions, choose_plan, open_splits
 from fsql.runtime.batch import END, START
 from fsql.runtime.dataflow.barrier import Barrier, Stopped
 from fsql.runtime.dataflow.outbox import BARRIER
+from fsql.runtime.drivers import stage_tasks
 from fsql.runtime.drivers.stage_tasks import (
     FoldTask,
     SourceTask,
@@ -53,10 +54,15 @@ def messages_to_barrier(plan: TickPlan, splits: Splits) -> list[Message]:
 
 
 @pytest.mark.parametrize("example", EXAMPLES.values(), ids=EXAMPLES.keys())
-@pytest.mark.parametrize("workers", [1, 3])
+@pytest.mark.parametrize(("workers", "step_rows"), [(1, 1 << 16), (3, 1), (3, 5)])
 def test_tasks_of_stages_write_the_expected_files(
-    example: Example, workers: int, tmp_path: Path
+    example: Example,
+    workers: int,
+    step_rows: int,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setattr(stage_tasks, "STEP_ROWS", step_rows)
     compiled = compile_job(example.script_in(tmp_path))
     splits = open_splits(compiled)
     plan = choose_plan(compiled, splits, RunOptions(workers=workers, policy=Policy.ORDERED))

@@ -22,6 +22,7 @@ from fsql.runtime.arrow_types import from_arrow, to_arrow
 from fsql.runtime.batch import Batch, Root
 from fsql.runtime.kernels.keyed.incremental_snapshot import IncrementalSnapshot, merge_snapshots
 from fsql.runtime.kernels.keyed.kernel import KeyedRows
+from fsql.runtime.kernels.ranking.ranks import Ranks
 from fsql.runtime.kernels.ranking.registers import NewRanks, pass_registers
 from fsql.runtime.kernels.ranking.top_kernel import TopKernel, shows_first_rows
 
@@ -250,3 +251,23 @@ def test_few_ranks_pass_registers_as_many_do(seed: int) -> None:
     assert few.held.tolist() == together.held.tolist()
     assert few.entered.tolist() == together.entered.tolist()
     assert sorted(zip(*few.changes, strict=True)) == sorted(zip(*together.changes, strict=True))
+
+
+@pytest.mark.parametrize("function", RankFunction)
+@pytest.mark.parametrize("limit", [1, 3])
+def test_rows_that_others_hide_are_not_selected(function: RankFunction, limit: int) -> None:
+    """With ROW_NUMBER and RANK exactly the visible rows are selected, however many are equal."""
+    random = Random(3)
+    ranks = Ranks(function, ranked=True, skipped=0, limit=limit)
+    for count in range(12):
+        keys = [
+            (random.randbytes(1)[:1] if random.random() < 0.5 else b"a", b"%02d" % n)
+            for n in range(count)
+        ]
+        random.shuffle(keys)
+        selected = ranks.select_first(list(range(count)), keys)
+        assert selected == sorted(selected)
+        shown = list(ranks.visible_rows(sorted(keys)))
+        assert list(ranks.visible_rows(sorted(keys[row] for row in selected))) == shown
+        if function is not RankFunction.DENSE_RANK:
+            assert len(selected) == len(shown)
