@@ -13,6 +13,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.binder.script import NO_ORDINALS, bind
+from fsql.compiler.databases import without_databases
+from fsql.compiler.hinted_options import declare_hinted
 from fsql.compiler.inferred_columns import declare_files
 from fsql.compiler.parser import parse_script
 from fsql.compiler.rules import PASSES
@@ -78,7 +80,7 @@ def compile_script(
         )
         own = len(script.statements)
         script = replace(whole, statements=(*whole.statements[own:], *whole.statements[:own]))
-    script = declare_files(script, declared)
+    script = declare_files(declare_hinted(without_databases(script)), declared)
     bound = bind(script, declared, ordinals, surroundings)
     return CompiledScript(script, bound.job, bound.inspections, bound.warnings, bound.source_spans)
 

@@ -52,7 +52,7 @@ class Context:
     `declared` are the available connectors and formats.  `one_row` returns the table that queries without
     FROM read; the first call adds it to the job.  `functions` are the declared functions in Python, `zone` is
     the time zone of the script.  `infer` reads the columns of tables that declare none.  `time_to_live` is
-    that of the state of the query.
+    that of the state of the query, `idle` the default of that option of live tables.
     """
 
     report: Report
@@ -65,6 +65,7 @@ class Context:
     zone: str
     infer: Infer
     time_to_live: TimeToLive
+    idle: str | None = None
 
     def with_catalog(self, catalog: Catalog) -> Context:
         """Return the context with another catalog."""

@@ -40,6 +40,7 @@ _OTHER_CONNECTORS: Final[Mapping[str, str]] = {
     "faker": "write 'connector' = 'datagen'",
 }
 """Help for the connectors of other systems."""
+_IDLE: Final = "idle"
 _AT_MOST_ONCE: Final = "at-most-once"
 
 
@@ -95,11 +96,28 @@ def bind_options(table: syntax.CreateTable, context: Context) -> TableOptions:
         with report.part():
             _check_required(connector, values, table.name.span)
     given = tuple((key, option.value.value) for key, option in values.items())
+    if context.idle is not None and _has_idle_time(connector, values, table):
+        given += ((_IDLE, context.idle),)
     spans = {key: option.value.span for key, option in values.items()}
     options = TableOptions(connector, format_, given, spans)
     _check_disjoint(options)
     _warn_of_suffix(options, context)
     return options
+
+
+def _has_idle_time(
+    connector: Connector, values: Mapping[str, syntax.TableOption], table: syntax.CreateTable
+) -> bool:
+    """Return whether a table is live, has event time, and does not say itself what idle is."""
+    live = connector.option(FOLLOW) is None or FOLLOW in values
+    time = values["time"].value.value if "time" in values else "event"
+    return (
+        connector.option(_IDLE) is not None
+        and live
+        and _IDLE not in values
+        and bool(table.watermarks)
+        and time == "event"
+    )
 
 
 def _format(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from fsql.compiler import syntax
@@ -14,6 +15,7 @@ from fsql.compiler.binder.relation import check_column_names, column_refs, proje
 from fsql.compiler.binder.report import refusal
 from fsql.compiler.binder.select import bind_select
 from fsql.compiler.binder.set_operations import bind_counts, distinct_rows, union
+from fsql.compiler.diagnostics import Diagnostic, Label
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -51,7 +53,7 @@ def bind_view(
     """
     plan = None
     with context.report.collect_warnings() as warnings, context.report.part():
-        bound = bind_query(query, context.with_own_scan_numbers())
+        bound = bind_query(_without_order(query, context), context.with_own_scan_numbers())
         check_depth(bound, query.span)
         names = [column.name for column in bound.schema]
         if columns:
@@ -59,6 +61,26 @@ def bind_view(
             names = [column.name for column in columns]
         plan = project(bound, column_refs(bound), names)
     return ViewEntry(name.name, name.span, plan, tuple(warnings))
+
+
+def _without_order(query: syntax.Query, context: Context) -> syntax.Query:
+    """Return the query of a view without an ORDER BY that chooses no rows; a view has no order.
+
+    Raises:
+        Refusal: E2xx to E4xx.
+    """
+    if not query.order_by or query.limit is not None or query.offset is not None:
+        return query
+    if isinstance(query.body, syntax.Select) and query.body.distinct_on:
+        return query
+    first = replace(query, limit=syntax.NumberLiteral(query.span, "1"))
+    with context.report.collect_warnings():
+        bind_query(first, context.with_own_scan_numbers())  # for what is wrong with it
+    span = query.order_by[0].span.to(query.order_by[-1].span)
+    message = "ORDER BY of a view or common table without LIMIT has no effect"
+    helps = ("remove it, or add LIMIT for the first rows",)
+    context.report.warn(Diagnostic("W203", message, Label(span), helps=helps))
+    return replace(query, order_by=())
 
 
 def _with_common_tables(tables: Sequence[syntax.CommonTable], context: Context) -> Context:

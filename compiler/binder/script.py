@@ -23,7 +23,7 @@ from fsql.compiler.binder.python_functions import create_function
 from fsql.compiler.binder.query import bind_query
 from fsql.compiler.binder.report import Abandoned, Report, refusal
 from fsql.compiler.binder.scope import names_text
-from fsql.compiler.binder.settings import check_setting
+from fsql.compiler.binder.settings import check_setting, idle_of_script
 from fsql.compiler.binder.source_spans import SourceSpans
 from fsql.compiler.binder.table_origin import with_columns_of
 from fsql.compiler.binder.tables import simple_name
@@ -154,6 +154,7 @@ class _ScriptBinder:
     ) -> None:
         self._script = script
         self._zone = zone_of_script(script)
+        self._idle = idle_of_script(script)
         self._report = report
         self._source_spans = source_spans
         self._declared = declared
@@ -209,6 +210,7 @@ class _ScriptBinder:
             self._zone,
             self._surroundings.infer,
             TimeToLive(self._lifetime),
+            self._idle,
         )
         match statement:
             case syntax.Insert():
@@ -235,10 +237,12 @@ class _ScriptBinder:
                 create_function(statement, self._functions, self._surroundings.load, self._zone)
             case syntax.Drop():
                 drop(statement, context)
+            case syntax.Use() | syntax.CreateDatabase() | syntax.DropDatabase():
+                pass  # `without_databases` has carried it out.
             case syntax.SetOption() if is_setting(statement.key):
                 self._lifetime = read_setting(statement)
             case syntax.SetOption():
-                check_setting(statement, self._zone, self._report)
+                check_setting(statement, self._zone, self._idle, self._report)
             case syntax.ResetOption(key=key):
                 if key is None or is_setting(key):
                     self._lifetime = None

@@ -15,6 +15,7 @@ from fsql.compiler.binder.aggregate import AggregateCollector, Groups
 from fsql.compiler.binder.expression import ExpressionBinder
 from fsql.compiler.binder.group import make_group, refuse_final
 from fsql.compiler.binder.grouping_sets import GroupKeys, bind_sets
+from fsql.compiler.binder.hints import with_hints
 from fsql.compiler.binder.interval_join import has_interval_join
 from fsql.compiler.binder.items import (
     AggregateSpec,
@@ -23,6 +24,7 @@ from fsql.compiler.binder.items import (
     bind_items,
     bind_key,
     group,
+    has_aggregate,
     item_aliases,
     refused_names,
 )
@@ -41,7 +43,7 @@ from fsql.compiler.binder.window import (
     read_window_call,
     window_field,
 )
-from fsql.compiler.expression import ColumnRef, Expression
+from fsql.compiler.expression import ColumnRef, Expression, Literal
 from fsql.compiler.logical import append_only
 from fsql.compiler.node import walk
 
@@ -65,10 +67,14 @@ def bind_select(select: syntax.Select, context: Context, bind_query: QueryBinder
             select.distinct_on[0].span,
             help="write it in brackets: (SELECT DISTINCT ON (k) … ORDER BY k, x) UNION ALL …",
         )
+    hinted = with_hints(select, context)
     with context.report.whole():
-        relation = bind_rows(select, context, bind_query).relation
-        relation, window = _assign_windows(select, relation, context)
-        return _SelectBinder(select, relation, window, context, bind_query).bind()
+        relation = bind_rows(select, hinted, bind_query).relation
+        relation, window = _assign_windows(select, relation, hinted)
+        plan = _SelectBinder(select, relation, window, hinted, bind_query).bind()
+    if hinted.time_to_live is not context.time_to_live:
+        hinted.time_to_live.check_all_ends(plan, select.span)
+    return plan
 
 
 def _assign_windows(
@@ -296,6 +302,9 @@ class _SelectBinder:
         )
         binder.refused = refused_names(items)
 
+        if self._select.group_by_all:
+            return GroupKeys.of((self._keys_of_all(items),))
+
         def bind(element: syntax.Expression) -> tuple[Key, ...]:
             if isinstance(element, syntax.FunctionCall) and is_window_call(element):
                 if not any(element is each for each in self._select.group_by or ()):
@@ -321,6 +330,21 @@ class _SelectBinder:
         with self._report.part():
             sets = bind_sets(self._select.group_by or (), bind)
         return GroupKeys.of(sets)
+
+    def _keys_of_all(self, items: list[Item]) -> tuple[Key, ...]:
+        """Return the keys of GROUP BY ALL: the items that are not computed from groups."""
+        keys: list[Key] = []
+        for item in items:
+            with self._report.part():
+                if has_subquery_value(item.expression):
+                    raise not_implemented(
+                        "subquery in GROUP BY",
+                        item.span,
+                        help="compute it in the SELECT of a subquery in FROM",
+                    )
+                if not has_aggregate(item.expression) and not isinstance(item.expression, Literal):
+                    keys.append(Key(item.expression, item.name, item.span))
+        return tuple(keys)
 
     def _distinct(self, plan: Plan) -> Plan:
         """Return the distinct rows."""

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from fsql.compiler.binder.report import refusal
+from fsql.compiler import syntax
+from fsql.compiler.binder.report import Refusal, refusal
 from fsql.compiler.binder.time_to_live import SETTING as STATE_TTL
+from fsql.compiler.binder.time_to_live import read_duration
 from fsql.compiler.binder.time_zone import SETTING, check_zone_setting, is_zone_setting
 from fsql.compiler.diagnostics import Diagnostic, Label
 from fsql.compiler.diagnostics.near_names import near_name
@@ -17,9 +19,9 @@ from fsql.compiler.diagnostics.near_names import near_name
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from fsql.compiler import syntax
     from fsql.compiler.binder.report import Report
 
+_IDLE: Final = "table.exec.source.idle-timeout"
 _PLANNED: Final = "the planner chooses; see fsql explain --stage tick"
 _SNAPSHOTS: Final = "use --state DIR and --snapshot-ms"
 _DISPLAY: Final = "use --format"
@@ -71,10 +73,6 @@ _FIXED: Final[Mapping[str, tuple[tuple[str, ...], str]]] = {
     ),
     "table.sql-dialect": (("default",), "the language is that of docs/language.md"),
     "auto.offset.reset": (("earliest",), "a job reads its inputs from their beginning"),
-    "table.exec.source.idle-timeout": (
-        ("0", "0 s", "0s", "0 ms", "0ms"),
-        "write 'idle' = '10 s' in WITH of each live table",
-    ),
     "table.exec.emit.early-fire.enabled": (("false",), "write EMIT CHANGES after the query"),
     "table.exec.emit.late-fire.enabled": (("false",), "use a longer delay in WATERMARK"),
     "table.exec.legacy-cast-behaviour": (
@@ -90,14 +88,53 @@ _FIXED: Final[Mapping[str, tuple[tuple[str, ...], str]]] = {
 for others."""
 
 
-def check_setting(written: syntax.SetOption, zone: str, report: Report) -> None:
-    """Warn of a setting without effect; ignore one that is the behaviour of fsql.  `zone` is the script's.
+def idle_of_script(script: syntax.Script) -> str | None:
+    """Return the option `idle` that the script sets for all live tables with a WATERMARK; None for none.
+
+    `check_setting` reports the errors in it.
+    """
+    for statement in script.statements:
+        if isinstance(statement, syntax.SetOption) and _is_idle(statement):
+            try:
+                return _idle_value(statement)
+            except Refusal:
+                return None
+    return None
+
+
+def _idle_value(written: syntax.SetOption) -> str | None:
+    """Return the value of the option `idle` that a SET gives; None for 0.
+
+    Raises:
+        Refusal: E224, if it is not a duration.
+    """
+    lifetime = read_duration(written.value.value, written.value.span, f"setting '{_IDLE}'")
+    return None if lifetime is None else f"{lifetime.idle_us // 1000} ms"
+
+
+def _is_idle(written: syntax.SetOption) -> bool:
+    return written.key.value.strip().lower() == _IDLE
+
+
+def check_setting(written: syntax.SetOption, zone: str, idle: str | None, report: Report) -> None:
+    """Warn of a setting without effect; ignore one that is the behaviour of fsql.
+
+    `zone` and `idle` are the script's.
 
     Raises:
         Refusal: E224, if the setting is unknown or would change results.
     """
     if is_zone_setting(written):
         check_zone_setting(written, zone)
+        return
+    if _is_idle(written):
+        if _idle_value(written) != idle:
+            raise refusal(
+                "E224",
+                f"setting '{_IDLE}' has two values",
+                written.value.span,
+                help="write the option 'idle' in WITH of each live table",
+            )
         return
     key, value = written.key.value.strip().lower(), written.value.value.strip().lower()
     advice = _WITHOUT_EFFECT.get(key)
@@ -113,7 +150,7 @@ def check_setting(written: syntax.SetOption, zone: str, report: Report) -> None:
         return
     values, advice = _FIXED.get(key, ((), ""))
     if not values:
-        near = near_name(key, (*_WITHOUT_EFFECT, *_FIXED, SETTING, STATE_TTL))
+        near = near_name(key, (*_WITHOUT_EFFECT, *_FIXED, SETTING, STATE_TTL, _IDLE))
         raise refusal(
             "E224",
             f"setting '{key}' does not exist",

@@ -46,6 +46,14 @@ def like_table(table: syntax.CreateTable, context: Context) -> syntax.CreateTabl
     if not isinstance(entry, TableEntry):
         if entry.plan is None:
             raise Abandoned
+        if like.of_hint:
+            raise refusal(
+                "E217",
+                f'"{entry.name}" is a view, and has no options',
+                like.table.span,
+                secondary=(Label(entry.span, "declared as a view here"),),
+                help="write the hint after the name of a table in the query of the view",
+            )
         raise refusal(
             "E217",
             f'"{entry.name}" is a view, and has no options to take over',

@@ -39,14 +39,20 @@ _PARTS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class TimeToLive:
-    """How long the state of queries is kept, as set by SET; None means forever."""
+    """How long the state of queries is kept, as set by SET or a hint; None means forever.
+
+    `sides` are those of a query that has only the state of one join.
+    """
 
     of_groups: Lifetime | None = None
+    sides: SideLifetimes | None = None
 
     @property
     def of_sides(self) -> SideLifetimes | None:
         """Return how long the rows of each side of a join are kept; None means forever."""
         given = self.of_groups
+        if self.sides is not None:
+            return self.sides
         return None if given is None else SideLifetimes(given.idle_us, given.idle_us, given.span)
 
     def check_all_ends(self, query: Plan, span: Span) -> None:
@@ -55,14 +61,15 @@ class TimeToLive:
         Raises:
             Refusal: E301.
         """
-        kept = (_unbounded_state(node) for node in operators(query) if self.of_groups is not None)
+        given = self.of_groups or self.sides
+        kept = (_unbounded_state(node) for node in operators(query) if given is not None)
         found = next((each for each in kept if each is not None), None)
-        if found is not None and self.of_groups is not None:
+        if found is not None and given is not None:
             raise refusal(
                 "E301",
                 f"not implemented yet: a time to live of {found}",
                 span,
-                secondary=(Label(self.of_groups.span, "all state is to end by this setting"),),
+                secondary=(Label(given.span, "all state is to end by this setting"),),
                 help=_PARTS,
             )
 

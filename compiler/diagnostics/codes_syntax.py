@@ -130,9 +130,9 @@ SYNTAX_ROWS: Final[tuple[Row, ...]] = (
     (
         "E118",
         "hint is not supported",
-        "A comment that begins with `/*+` is a hint in other systems and would have no effect here.",
-        "Write SET 'table.exec.state.ttl' for STATE_TTL; remove others, or write `/* … */` for a comment.",
-        "SELECT /*+ STATE_TTL('t' = '1d') */ a FROM t;",
+        "A comment that begins with `/*+` is a hint. This one is unknown, or not allowed at its place.",
+        "Remove it, or write it as the message says; write `/* … */` for a comment.",
+        "SELECT a /*+ RESULT_CACHE */ FROM t;",
     ),
     (
         "W101",

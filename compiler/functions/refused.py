@@ -123,8 +123,8 @@ OTHER_DIALECTS: Final[Mapping[str, str]] = {
     "TO_NUMBER": "write CAST(a AS DECIMAL(p, s))",
     "HASH": "use XXH64 or MD5",
     "COLUMNS": "list the columns",
-    "ANY": "write a IN (…), or ARRAY_CONTAINS(array, a)",
-    "SOME": "write a IN (…), or ARRAY_CONTAINS(array, a)",
+    "ANY": "write a = ANY (array), or ANY_MATCH(array, x -> a > x)",
+    "SOME": "write a = ANY (array), or ANY_MATCH(array, x -> a > x)",
 }
 """Functions of other SQL dialects, with what to write here."""
 

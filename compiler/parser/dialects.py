@@ -39,7 +39,6 @@ STATEMENTS: Final[Mapping[str, str]] = {
     "MERGE": _NO_UPDATE,
     "UPSERT": "write INSERT INTO a table with a PRIMARY KEY and 'changes' = 'upsert'",
     "COPY": "declare a table over the file with 'connector' = 'file', and use INSERT INTO or SELECT",
-    "USE": _NO_CATALOG,
     "ATTACH": _NO_CATALOG,
     "LOAD": _NO_CATALOG,
     "INSTALL": _NO_CATALOG,
@@ -83,15 +82,12 @@ CREATED: Final[Mapping[str, str]] = {
     "TRIGGER": "write INSERT INTO … SELECT, which is computed for each row that arrives",
     "INDEX": "remove it; state is indexed by the keys of joins and groups",
     "CATALOG": _NO_CATALOG,
-    "DATABASE": _NO_CATALOG,
-    "SCHEMA": _NO_CATALOG,
 }
 """Help for the token after CREATE."""
 
 AFTER_WORD: Final[Mapping[tuple[str, str], str]] = {
     ("DROP", "FUNCTION"): "remove it; functions exist only while their script runs",
     ("DROP", "CATALOG"): _NO_CATALOG,
-    ("DROP", "DATABASE"): _NO_CATALOG,
     ("MATERIALIZED", "TABLE"): "write CREATE TABLE … WITH (…) AS SELECT …",
     ("DROP", "STREAM"): "write DROP TABLE or DROP VIEW",
     ("BEGIN", ""): _ONE_JOB,
@@ -254,13 +250,3 @@ def _colon_help(text: str, offset: int) -> str:
     if opened["["] > opened["]"]:
         return "write ARRAY_SLICE(array, from, to), or SUBSTRING(text, from, length)"
     return SIGNS[":"]
-
-
-def hint_help(hint: str) -> str:
-    """Return the help for the hint comment `/*+ … */`."""
-    name = hint[3:].strip().upper()
-    if name.startswith("OPTIONS"):
-        return "write the options in WITH of CREATE TABLE"
-    if name.startswith("STATE_TTL"):
-        return "write SET 'table.exec.state.ttl' = '1 d'; before the query"
-    return "remove it, or write /* … */ for a comment"

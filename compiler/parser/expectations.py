@@ -51,7 +51,7 @@ _STATES_MAX: Final = 1 << 20
 
 def expectation(kinds: frozenset[str]) -> str:
     """Return "expected …" for the `kinds` of tokens that can be next."""
-    named = _names_of(set(kinds))
+    named = _names_of(set(kinds - {"HINT"}))
     some = named[:_NAMED_MAX]
     start = "expected" if len(named) <= _NAMED_MAX else "expected, for example,"
     return f"{start} {', '.join(some[:-1])}{' or ' if some[1:] else ''}{some[-1]}"
@@ -76,7 +76,7 @@ def _names_of(kinds: set[str]) -> list[str]:
 @cache
 def _groups() -> tuple[tuple[str, frozenset[str]], ...]:
     """Return the expectations that many kinds of tokens can begin, the largest first."""
-    expression = _accepted_kinds("SELECT") - {"ALL", "DISTINCT", "STAR"}
+    expression = _accepted_kinds("SELECT") - {"ALL", "DISTINCT", "STAR", "HINT"}
     name = _accepted_kinds("INSERT", "INTO")
     type_ = _accepted_kinds("CREATE", "TABLE", "NAME", "LPAR", "NAME") - {"AS"}
     return (

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from fsql.compiler.diagnostics import Diagnostic, Label
 from fsql.compiler.parser.brackets import check_brackets
-from fsql.compiler.parser.dialects import hint_help, sign_help
+from fsql.compiler.parser.dialects import sign_help
 from fsql.compiler.parser.parse_table import END, parse_table
 from fsql.compiler.text.limits import TOKENS_MAX
 from fsql.compiler.text.source import is_visible
@@ -51,7 +51,7 @@ _TEXT: Final = re.compile(
     | (?P<WORD> [{_NAME_CHARACTER}]++ )
     | (?P<STRING> '[^']*+(?:''[^']*+)*+' )
     | (?P<QUOTED_NAME> "[^"]*+(?:""[^"]*+)*+" | `[^`]*+(?:``[^`]*+)*+` )
-    | (?P<hint> /\*\+ .*? \*/ )
+    | (?P<hint> /\*\+ (?=.*?\*/) )
     | (?P<open> /\* | ['"`] )
     """
 )
@@ -96,10 +96,15 @@ def tokenize(text: ExpandedText) -> list[Token]:
 def _scan(text: ExpandedText) -> Iterator[Token]:
     string = text.text
     offset = end = int(string.startswith("\ufeff"))  # a byte order mark
+    in_hint = False
     while offset < len(string):
         match = _TEXT.match(string, offset)
-        if match is None:
+        if in_hint and string.startswith("*/", offset):
+            token, in_hint = Token("HINT_END", "*/", offset, offset + 2), False
+        elif match is None:
             token = _scan_sign(text, offset)
+        elif match.lastgroup == "hint":
+            token, in_hint = Token("HINT", match[0], offset, match.end()), True
         elif match.lastgroup == "space":
             offset = match.end()
             continue
@@ -114,17 +119,13 @@ def _scan_sign(text: ExpandedText, offset: int) -> Token:
     signs = parse_table().signs
     for length in (3, 2, 1):
         sign = text.text[offset : offset + length]
-        if sign in signs:
+        if sign in signs and sign != "*/":
             return Token(signs[sign], sign, offset, offset + len(sign))
     raise _unknown_character(text, offset)
 
 
 def _make_token(text: ExpandedText, match: re.Match[str]) -> Token:
     kind, content, (start, end) = match.lastgroup or "", match[0], match.span()
-    if kind == "hint":
-        label = Label(text.span(start, end))
-        help_ = hint_help(content)
-        raise text.error(Diagnostic("E118", "hints are not supported", label, helps=(help_,)))
     if kind == "open":
         raise _unclosed_error(text, content, start)
     if kind == "NUMBER" and (after := _AFTER_NUMBER.match(text.text, end)):

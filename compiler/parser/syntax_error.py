@@ -66,9 +66,20 @@ _CLAUSE_ORDER: Final = (
 
 def syntax_error(text: ExpandedText, found: list[Token], index: int) -> FsqlError:
     """Return the error of the token at `index`, the first that the grammar does not allow."""
+    if found[index].kind == "HINT":
+        return text.error(_misplaced_hint(text, found[index]))
     state = _error_state(text, found, index)
     diagnostics = (explain(state) for explain in _EXPLANATIONS)
     return text.error(next(diagnostic for diagnostic in diagnostics if diagnostic is not None))
+
+
+def _misplaced_hint(text: ExpandedText, hint: Token) -> Diagnostic:
+    label = Label(text.span(hint.start, hint.end))
+    helps = (
+        "write it after SELECT, or OPTIONS after the name of a table",
+        "or write /* … */ for a comment",
+    )
+    return Diagnostic("E118", "a hint is not allowed here", label, helps=helps)
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,8 +185,6 @@ def _dialect_help(state: _ErrorState) -> str | None:
             help_ = STREAM_WINDOW
         case "STAR", _ if state.keyword == "RENAME":
             help_ = "write * EXCLUDE (a), a AS b"
-        case "BY", _ if state.keyword == "ALL":
-            help_ = "list the columns to group by"
         case "NAME", _ if before == "RECURSIVE":
             help_ = NO_RECURSION
         case _, "QUESTION" | "LBRACE" | "VBAR" | "LSQB":

@@ -123,12 +123,15 @@ from fsql.compiler.syntax.row_patterns import (
 from fsql.compiler.syntax.statements import (
     ComputedColumn,
     ConflictValue,
+    CreateDatabase,
     CreateFunction,
     CreateTable,
     CreateView,
     Describe,
     Drop,
+    DropDatabase,
     Explain,
+    Hint,
     Insert,
     LikeOption,
     LikeTable,
@@ -146,6 +149,7 @@ from fsql.compiler.syntax.statements import (
     ShowCreate,
     StatementSet,
     TableOption,
+    Use,
     Watermark,
 )
 
@@ -170,7 +174,8 @@ Relation = TableReference | Derived | Unnest | TableFunction | Joined | MatchRec
 QueryBody = Select | Values | SetOperation | Query
 TableColumn = PhysicalColumn | ComputedColumn | MetadataColumn
 Inspection = Explain | Show | ShowCreate | Describe
-Declaration = CreateTable | CreateView | CreateFunction | Drop | SetOption | ResetOption
+Database = Use | CreateDatabase | DropDatabase
+Declaration = CreateTable | CreateView | CreateFunction | Drop | Database | SetOption | ResetOption
 Statement = Declaration | Insert | StatementSet | SelectStatement | Inspection
 
 __all__ = [
@@ -195,15 +200,18 @@ __all__ = [
     "ComputedColumn",
     "ConflictValue",
     "Constructor",
+    "CreateDatabase",
     "CreateFunction",
     "CreateTable",
     "CreateView",
+    "Database",
     "Declaration",
     "Definition",
     "Derived",
     "Describe",
     "Descriptor",
     "Drop",
+    "DropDatabase",
     "Emit",
     "EventTime",
     "Exists",
@@ -218,6 +226,7 @@ __all__ = [
     "FunctionCall",
     "GroupingKind",
     "GroupingSets",
+    "Hint",
     "Identifier",
     "InList",
     "InSubquery",
@@ -302,6 +311,7 @@ __all__ = [
     "Unary",
     "Unit",
     "Unnest",
+    "Use",
     "Values",
     "Watermark",
     "WhenClause",

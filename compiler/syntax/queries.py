@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from fsql.compiler.syntax.calls import Star, WindowSpecification
     from fsql.compiler.syntax.expressions import RowConstructor
     from fsql.compiler.syntax.names import Identifier
+    from fsql.compiler.syntax.statements import Hint
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +64,8 @@ class Select(Syntax):
     """One SELECT.  `relations` are those between commas in FROM, empty without FROM.
 
     `group_by` is None without GROUP BY, and `()` for `GROUP BY ()`: one group.  `distinct_on` are the
-    expressions of `DISTINCT ON (…)`, with which `distinct` is False.
+    expressions of `DISTINCT ON (…)`, with which `distinct` is False.  With `group_by_all` it is GROUP BY ALL,
+    and `group_by` is empty.
     """
 
     distinct: bool
@@ -76,6 +78,8 @@ class Select(Syntax):
     qualify: Expression | None = None
     emit: Emit | None = None
     distinct_on: tuple[Expression, ...] = ()
+    hints: tuple[Hint, ...] = ()
+    group_by_all: bool = False
 
 
 @dataclass(frozen=True, slots=True)

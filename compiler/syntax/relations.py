@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from fsql.compiler.syntax import Expression, Relation
     from fsql.compiler.syntax.names import Identifier, QualifiedName
     from fsql.compiler.syntax.queries import Query
+    from fsql.compiler.syntax.statements import Hint
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +34,7 @@ class TableReference(Syntax):
     system_time: Expression | None = None
     alias: TableAlias | None = None
     is_file: bool = False
+    hints: tuple[Hint, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

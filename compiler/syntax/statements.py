@@ -71,6 +71,15 @@ class TableOption(Syntax):
 
 
 @dataclass(frozen=True, slots=True)
+class Hint(Syntax):
+    """`NAME('key' = 'value', t)` in `/*+ … */`: its options, and the tables that it names."""
+
+    name: Identifier
+    options: tuple[TableOption, ...] = ()
+    tables: tuple[QualifiedName, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class LikeOption(Syntax):
     """`INCLUDING | EXCLUDING | OVERWRITING part` of LIKE, in upper case; a part is ALL or OPTIONS."""
 
@@ -80,10 +89,14 @@ class LikeOption(Syntax):
 
 @dataclass(frozen=True, slots=True)
 class LikeTable(Syntax):
-    """`LIKE table [(options)]`: the new table has the elements of the other one, and its own elements."""
+    """`LIKE table [(options)]`: the new table has the elements of the other one, and its own elements.
+
+    With `of_hint`, it is a table with the hint OPTIONS.
+    """
 
     table: QualifiedName
     options: tuple[LikeOption, ...] = ()
+    of_hint: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,6 +208,7 @@ class Insert(Syntax):
     partition: tuple[PartitionValue, ...] = ()
     overwrite: bool = False
     on_conflict: OnConflict | None = None
+    hints: tuple[Hint, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,6 +254,30 @@ class Describe(Syntax):
 
     name: QualifiedName
     is_file: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Use(Syntax):
+    """`USE [DATABASE] name`, or `USE CATALOG name`."""
+
+    name: QualifiedName
+    catalog: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class CreateDatabase(Syntax):
+    """`CREATE DATABASE [IF NOT EXISTS] name`."""
+
+    name: QualifiedName
+    if_not_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class DropDatabase(Syntax):
+    """`DROP DATABASE [IF EXISTS] name`."""
+
+    name: QualifiedName
+    if_exists: bool = False
 
 
 @dataclass(frozen=True, slots=True)

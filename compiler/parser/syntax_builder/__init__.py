@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 from fsql.compiler.parser.syntax_builder import (
     calls,
     expressions,
+    hints,
     names,
     queries,
     relations,
@@ -27,7 +28,7 @@ BUILDERS: Final[dict[str, Callable[..., object]]] = {
     name: function
     for module in (
         *(names, expressions, calls, relations, row_patterns, queries, statements),
-        stream_windows,
+        *(stream_windows, hints),
     )
     for name, function in vars(module).items()
     if getattr(function, "__module__", None) == module.__name__ and not name.startswith("_")

@@ -132,6 +132,30 @@ def comparison(
     return syntax.Comparison(span, typed("syntax.ComparisonOperator", sign), left, right)
 
 
+_ELEMENT: Final = "element = ANY"
+
+
+def any_element(
+    span: Span,
+    left: syntax.Expression,
+    _equal: Token,
+    _any: Token,
+    array: syntax.Expression,
+) -> syntax.FunctionCall:
+    """Return `a = ANY (array)` as ANY_MATCH(array, element -> element = a)."""
+    element = syntax.Identifier(span, _ELEMENT, quoted=True)
+    equal = syntax.Comparison(span, "=", syntax.ColumnReference(span, (element,)), left)
+    name = syntax.QualifiedName(span, (syntax.Identifier(span, "ANY_MATCH"),))
+    return syntax.FunctionCall(span, name, (array, syntax.Lambda(span, (element,), equal)))
+
+
+def any_row(
+    span: Span, left: syntax.Expression, _equal: Token, _any: Token, query: syntax.Query
+) -> syntax.InSubquery:
+    """Return `a = ANY (SELECT …)` as `a IN (SELECT …)`."""
+    return syntax.InSubquery(span, left, query, negated=False)
+
+
 def between(
     span: Span,
     operand: syntax.Expression,

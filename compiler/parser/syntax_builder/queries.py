@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 from typing import cast as typed
 
 from fsql.compiler import syntax
@@ -173,12 +173,13 @@ def values_row(span: Span, *items: syntax.Expression) -> syntax.RowConstructor:
 
 def select(  # noqa: PLR0913, PLR0917 - what the rule has
     span: Span,
+    hints: tuple[syntax.Hint, ...],
     quantifier: tuple[bool, tuple[syntax.Expression, ...]],
     items: tuple[syntax.SelectItem | syntax.Star, ...],
     relations: tuple[syntax.Relation, ...],
     stream_window: syntax.FunctionCall | None,
     where: syntax.Expression | None,
-    group_by: tuple[syntax.Expression | syntax.GroupingSets, ...] | None,
+    group_by: tuple[syntax.Expression | syntax.GroupingSets, ...] | Literal["ALL"] | None,
     having: syntax.Expression | None,
     windows: tuple[syntax.NamedWindow, ...],
     qualify: syntax.Expression | None,
@@ -186,6 +187,9 @@ def select(  # noqa: PLR0913, PLR0917 - what the rule has
 ) -> syntax.Select:
     """Return one SELECT."""
     distinct, distinct_on = quantifier
+    group_by_all = group_by == "ALL"
+    if group_by == "ALL":
+        group_by = ()
     if stream_window is not None:
         group_by = (*(group_by or ()), stream_window)
     elif group_by is None:
@@ -202,6 +206,8 @@ def select(  # noqa: PLR0913, PLR0917 - what the rule has
         qualify,
         emit,
         distinct_on,
+        hints,
+        group_by_all,
     )
 
 
@@ -302,6 +308,11 @@ def named_window(
 # GROUP BY.
 
 _Grouping = syntax.Expression | syntax.GroupingSets
+
+
+def group_by_all(_span: Span) -> Literal["ALL"]:
+    """Return ALL of GROUP BY ALL."""
+    return "ALL"
 
 
 def groupings(_span: Span, *elements: _Grouping) -> tuple[_Grouping, ...]:

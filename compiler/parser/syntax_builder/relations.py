@@ -91,11 +91,12 @@ def using(_span: Span, names: tuple[syntax.Identifier, ...]) -> tuple[syntax.Ide
 def table_reference(
     span: Span,
     name: syntax.QualifiedName,
+    hints: tuple[syntax.Hint, ...],
     system_time: syntax.Expression | None,
     alias: syntax.TableAlias | None,
 ) -> syntax.TableReference:
-    """Return `t FOR SYSTEM_TIME AS OF a AS b`."""
-    return syntax.TableReference(span, name, system_time, alias)
+    """Return `t /*+ OPTIONS(…) */ FOR SYSTEM_TIME AS OF a AS b`."""
+    return syntax.TableReference(span, name, system_time, alias, hints=hints)
 
 
 def file_reference(

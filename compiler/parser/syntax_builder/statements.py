@@ -30,6 +30,7 @@ def insert(  # noqa: PLR0913, PLR0917 - what the rule has
     span: Span,
     verb: Token,
     table: syntax.QualifiedName,
+    hints: tuple[syntax.Hint, ...],
     partition: tuple[syntax.PartitionValue, ...] | None,
     columns: tuple[syntax.Identifier, ...] | None,
     query: syntax.Query,
@@ -37,7 +38,9 @@ def insert(  # noqa: PLR0913, PLR0917 - what the rule has
 ) -> syntax.Insert:
     """Return `INSERT INTO t (a, b) query`."""
     overwrite = verb.text.upper() == "OVERWRITE"
-    return syntax.Insert(span, table, columns or (), query, partition or (), overwrite, on_conflict)
+    return syntax.Insert(
+        span, table, columns or (), query, partition or (), overwrite, on_conflict, hints
+    )
 
 
 def partition(_span: Span, *values: syntax.PartitionValue) -> tuple[syntax.PartitionValue, ...]:
