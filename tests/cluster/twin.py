@@ -77,7 +77,8 @@ def prefixes(
     Args:
         text: returns the job with a number of lines.
     """
-    ids = [json.loads(line).get("last", 0) for line in written[OUTPUTS[0]].splitlines()[-1:]]
+    whole = written[OUTPUTS[0]].rpartition(b"\n")[0]  # a kill can leave a part of a line
+    ids = [json.loads(line).get("last", 0) for line in whole.splitlines()[-1:]]
     count = 2 * max(written[OUTPUTS[1]].count(b"\n"), *ids) + 1
     directory.mkdir(exist_ok=True)
     (directory / "job.sql").write_text(text(count))
