@@ -24,10 +24,10 @@ from fsql.job.ticks import (
     job_of_state,
     not_taken,
     propose,
+    propose_when_free,
     read_owners,
     read_ticks,
     wait_until_ended,
-    wait_until_free,
     workers_now,
 )
 
@@ -57,16 +57,20 @@ def propose_tick(
 
     if not is_running():
         raise not_running_error(name, state)
-    if flags["wait"]:
-        wait_until_free(state, seconds=flags["seconds"], is_running=is_running)
-    job = job_of_state(state)
-    workers = flags["workers"] or workers_now(state, job)
-    owners, choices = _owners(flags, workers), _choices(flags, state, job)
-    number = propose(state, job, owners, choices, flags["reason"])
+
+    def propose_now() -> int:
+        job = job_of_state(state)
+        workers = flags["workers"] or workers_now(state, job)
+        owners, choices = _owners(flags, workers), _choices(flags, state, job)
+        return propose(state, job, owners, choices, flags["reason"])
+
     if not flags["wait"]:
+        number = propose_now()
         _print(reporter, {"tick": number}, f"tick {number} is proposed\n")
         return
-    record = wait_until_ended(state, number, seconds=flags["seconds"], is_running=is_running)
+    seconds = flags["seconds"]
+    number = propose_when_free(propose_now, state, seconds=seconds, is_running=is_running)
+    record = wait_until_ended(state, number, seconds=seconds, is_running=is_running)
     if record.refused:
         raise not_taken(f"tick {number} was refused: {record.refused}")
     moved, took = count_text(record.moved_bins), seconds_text(record.seconds)

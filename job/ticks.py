@@ -143,6 +143,10 @@ def choices_now(state: Path, job: JobDescription) -> PlanChoices:
     return last.proposal.choices if last is not None and is_of_plan else NO_CHOICES
 
 
+class OtherTickError(FsqlError):
+    """A tick cannot be proposed, because another one has not ended (E652)."""
+
+
 def propose(
     state: Path, job: JobDescription, owners: OwnerMap | None, choices: PlanChoices, reason: str
 ) -> int:
@@ -151,7 +155,8 @@ def propose(
     After the tick the job has the workers of the owner map; with None, owners and workers are unchanged.
 
     Raises:
-        FsqlError: E652, if another tick has not ended; E614, E615, E642 or E643.
+        OtherTickError: if another tick has not ended.
+        FsqlError: E614, E615, E642 or E643.
     """
     reason = reason[:REASON_CHARACTERS_MAX]
     workers = workers_now(state, job) if owners is None else owners.workers
@@ -163,18 +168,40 @@ def propose(
         try:
             return propose_tick(coordination, session, proposal)
         except TickUnderWayError as error:
-            raise not_taken(f"tick {error.tick} has not ended") from None
+            refused = not_taken(f"tick {error.tick} has not ended")
+            raise OtherTickError(refused.diagnostics) from None
         finally:
             coordination.close_session(session)
 
 
-def wait_until_free(state: Path, *, seconds: float, is_running: Callable[[], bool]) -> None:
-    """Wait for the end of a tick that was proposed before, by the job itself or by another process.
+def propose_when_free(
+    propose_now: Callable[[], int], state: Path, *, seconds: float, is_running: Callable[[], bool]
+) -> int:
+    """Call `propose_now` once no other tick is under way, and return the number of the tick.
+
+    The job itself can propose a tick just before it; then that tick is waited for as well.
 
     Raises:
         FsqlError: E652, if `seconds` are over; E614, E615, E642 or E643.
     """
     until = time.monotonic() + seconds
+    while True:
+        _wait_until_free(state, seconds=seconds, until=until, is_running=is_running)
+        try:
+            return propose_now()
+        except OtherTickError:
+            if time.monotonic() >= until:
+                raise
+
+
+def _wait_until_free(
+    state: Path, *, seconds: float, until: float, is_running: Callable[[], bool]
+) -> None:
+    """Wait for the end of a tick that was proposed before, by the job itself or by another process.
+
+    Raises:
+        FsqlError: E652, if the `seconds` to the time `until` are over; E614, E615, E642 or E643.
+    """
     with _coordination(state, read_only=True) as coordination:
         while (proposal := open_proposal(coordination)) is not None and is_running():
             if time.monotonic() >= until:
