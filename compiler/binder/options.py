@@ -27,8 +27,7 @@ _OF_FOLLOWED: Final = {"on_truncate", "idle", "max_ahead", "log_mib"}
 _NO_BROKER: Final = "brokers are not read or written: pipe their rows through 'stdin' or 'socket'"
 _NO_DATABASE: Final = "databases are not read or written: use files of 'connector' = 'file'"
 _OTHER_CONNECTORS: Final[Mapping[str, str]] = {
-    "kafka": _NO_BROKER,
-    "upsert-kafka": _NO_BROKER,
+    "upsert-kafka": "write 'connector' = 'kafka' and 'changes' = 'upsert'",
     "pulsar": _NO_BROKER,
     "kinesis": _NO_BROKER,
     "rabbitmq": _NO_BROKER,

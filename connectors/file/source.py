@@ -24,14 +24,7 @@ from fsql.connectors.file.metadata import (
     record_columns,
 )
 from fsql.connectors.file.partitions import searched_path
-from fsql.connectors.live.live_splits import (
-    InflowSplit,
-    bound_options,
-    front_log_of,
-    ignore_notice,
-    is_followed,
-)
-from fsql.connectors.live.log_split import LogSplit
+from fsql.connectors.live.live_splits import front_log_of, is_followed, live_split
 from fsql.connectors.settings import has_layout
 from fsql.connectors.streams.blocks import FileBlocks
 from fsql.connectors.streams.line_reader import LineReader, read_header
@@ -44,6 +37,8 @@ if TYPE_CHECKING:
 
     from fsql.compiler.logical import Table
     from fsql.connectors.context import ConnectorContext
+    from fsql.connectors.live.inflows import Inflow
+    from fsql.connectors.live.live_splits import OnNotice
     from fsql.connectors.streams.blocks import Blocks
     from fsql.formats.factories import FileSplit as WholeFile
     from fsql.formats.lines import LineDecoder
@@ -153,6 +148,17 @@ def open_source(table: Table, settings: Settings, context: ConnectorContext) -> 
     return [MetadataSplit(each, keys, partition_values(table, each.path)) for each in splits]
 
 
+def open_inflow(
+    table: Table, settings: Settings, context: ConnectorContext, on_notice: OnNotice
+) -> Inflow:
+    """Return the records of the files that the table follows.
+
+    Raises:
+        FsqlError: E531, E533 or E534, if the options are not valid.
+    """
+    return open_follower(table, settings, context, on_notice)
+
+
 def _followed_split(table: Table, settings: Settings, context: ConnectorContext) -> Split:
     """Return the files that the path names as one split that grows, read directly or through its log.
 
@@ -161,10 +167,4 @@ def _followed_split(table: Table, settings: Settings, context: ConnectorContext)
     """
     log = None if context.front_logs is None else front_log_of(context.front_logs, table)
     check_followed(settings, context, begun=log is not None and log.exists())
-    decoder, bounds = make_decoder(table.columns, settings), bound_options(table, settings)
-    name = PurePath(settings.text("path")).name
-    if log is not None:
-        return LogSplit(name, log, decoder, bounds)
-    return InflowSplit(
-        name, lambda: open_follower(table, settings, context, ignore_notice), decoder, bounds
-    )
+    return live_split(PurePath(settings.text("path")).name, table, settings, context)

@@ -11,7 +11,7 @@ import os
 import select
 import socket
 import threading
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol, runtime_checkable
 
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.connectors import paths
@@ -19,7 +19,9 @@ from fsql.connectors.addresses import listen_error
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
+    from fsql.connectors.live.front_log import LogWriter
     from fsql.connectors.live.logged_bounds import LogClock
 
 _READ_BYTES: Final = 1 << 20
@@ -38,6 +40,25 @@ class Inflow(Protocol):
 
     def close(self) -> None:
         """Release all resources."""
+
+
+@runtime_checkable
+class ResumableInflow(Inflow, Protocol):
+    """An inflow that can be read again: after a failure it continues where its log ends."""
+
+    def open_journal(self, directory: Path) -> int:
+        """Open the journal next to a front log; return the offset up to which it has recorded the log.
+
+        Raises:
+            FsqlError: E532, if it cannot be read.
+        """
+
+    def resume(self, log: LogWriter) -> None:
+        """Continue at the end of the log, and record what is read before it is visible in the log.
+
+        Raises:
+            FsqlError: E535, if the source cannot be read; E536, if it has lost what was read.
+        """
 
 
 class Outflow(Protocol):

@@ -1,23 +1,26 @@
 """Splits of sources that cannot be read again: directly, or through a front log.
 
 A run without state reads them directly.  In a job with state, the launcher writes the input to a log
-(`open_feed`), and workers read that log (`LogSplit`).
+(`open_feed`), and workers read that log (`LogSplit`).  The module `source` of such a connector has a function
+`open_inflow`.
 """
 
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final
 
 from fsql.compiler.connectors import FOLLOW
 from fsql.compiler.durations import duration_us
 from fsql.compiler.logical import TimeKind
 from fsql.connectors import paths
-from fsql.connectors.addresses import loopback
-from fsql.connectors.file.following.opening import open_follower, open_journal
 from fsql.connectors.live.front_log import LogWriter, segments
-from fsql.connectors.live.inflows import DescriptorInflow, Feed, PipeOutflow, SocketInflow
+from fsql.connectors.live.inflows import Feed, PipeOutflow, ResumableInflow
+from fsql.connectors.live.log_split import LogSplit
 from fsql.connectors.live.logged_bounds import BoundWriter, LogClock
 from fsql.connectors.live.options import LOG_SIZE, NO_LIMIT
 from fsql.connectors.live.time_bounds import ArrivalClock, BoundOptions, ClockedBlocks
@@ -25,9 +28,9 @@ from fsql.connectors.settings import settings_of
 from fsql.connectors.streams.blocks import LiveBlocks
 from fsql.connectors.streams.line_reader import LineReader
 from fsql.connectors.streams.replay import not_replayable
+from fsql.formats.factories import make_decoder
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
 
     from fsql.compiler.diagnostics import FsqlError
@@ -37,10 +40,13 @@ if TYPE_CHECKING:
     from fsql.connectors.streams.blocks import Blocks
     from fsql.formats.lines import LineDecoder
     from fsql.formats.settings import Settings
-    from fsql.runtime.ports import SourceOffset
+    from fsql.runtime.ports import SourceOffset, Split
 
 _BLOCK_BYTES: Final = 1 << 20
 _MIB: Final = 1 << 20
+
+OnNotice = Callable[[str], None]
+"""Called with a notice for the user, in the thread that reads the source."""
 
 
 def ignore_notice(note: str) -> None:
@@ -76,7 +82,7 @@ def open_feed(
     front_logs: Path,
     on_failure: Callable[[FsqlError], None],
     context: ConnectorContext,
-    on_notice: Callable[[str], None] = ignore_notice,
+    on_notice: OnNotice = ignore_notice,
 ) -> Feed:
     """Start a thread that writes the input of a table to its log.
 
@@ -87,24 +93,44 @@ def open_feed(
     """
     settings = settings_of(table.options)
     directory = front_log_of(front_logs, table)
-    journal = open_journal(directory) if is_followed(table) else None
-    bytes_max = settings.number(LOG_SIZE) * _MIB
-    log = LogWriter(directory, bytes_max, known_end=None if journal is None else journal.end)
-    inflow: Inflow
-    try:
+    with ExitStack() as stack:
+        inflow = stack.enter_context(closing(_open_inflow(table, settings, context, on_notice)))
+        resumed = inflow if isinstance(inflow, ResumableInflow) else None
+        known_end = None if resumed is None else resumed.open_journal(directory)
+        log = LogWriter(directory, settings.number(LOG_SIZE) * _MIB, known_end=known_end)
+        stack.enter_context(closing(log))
         clock = _log_clock(directory, log, bound_options(table, settings))
-        if journal is not None:
-            inflow = open_follower(table, settings, context, on_notice)
-            inflow.resume(journal, log)
-            log.before_flush.append(journal.sync)
-        elif settings.connector.name == "stdin":
-            inflow = DescriptorInflow(context.stdin)
-        else:
-            inflow = socket_inflow(settings)
-    except BaseException:
-        log.close()
-        raise
+        if resumed is not None:
+            resumed.resume(log)
+        stack.pop_all()
     return Feed(inflow, log, on_failure, clock)
+
+
+def _open_inflow(
+    table: Table, settings: Settings, context: ConnectorContext, on_notice: OnNotice
+) -> Inflow:
+    """Open the inflow of a table, by the function of its connector.
+
+    Raises:
+        FsqlError: E531, E533 or E534, if it cannot be opened.
+    """
+    module: Any = import_module(f"fsql.connectors.{settings.connector.name}.source")
+    inflow: Inflow = module.open_inflow(table, settings, context, on_notice)
+    return inflow
+
+
+def live_split(name: str, table: Table, settings: Settings, context: ConnectorContext) -> Split:
+    """Return the input of a table as one split, read directly or through its log.
+
+    Raises:
+        FsqlError: E534, if the options of the format are not valid.
+    """
+    decoder, bounds = make_decoder(table.columns, settings), bound_options(table, settings)
+    if context.front_logs is not None:
+        return LogSplit(name, front_log_of(context.front_logs, table), decoder, bounds)
+    return InflowSplit(
+        name, lambda: _open_inflow(table, settings, context, ignore_notice), decoder, bounds
+    )
 
 
 def _log_clock(directory: Path, log: LogWriter, options: BoundOptions) -> LogClock | None:
@@ -134,16 +160,6 @@ def bound_options(table: Table, settings: Settings) -> BoundOptions:
         None if idle is None else duration_us(idle),
         None if ahead in {None, NO_LIMIT} else duration_us(ahead),
     )
-
-
-def socket_inflow(settings: Settings) -> SocketInflow:
-    """Listen at the address of a table with connector `socket`.
-
-    Raises:
-        FsqlError: E531 or E534, if it cannot be listened on.
-    """
-    ends = settings.text("ends") == "connection"
-    return SocketInflow(loopback(settings.text("address")), ends_with_connection=ends)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,20 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fsql.connectors.live.live_splits import (
-    InflowSplit,
-    bound_options,
-    front_log_of,
-    socket_inflow,
-)
-from fsql.connectors.live.log_split import LogSplit
-from fsql.formats.factories import make_decoder
+from fsql.connectors.addresses import loopback
+from fsql.connectors.live.inflows import SocketInflow
+from fsql.connectors.live.live_splits import live_split
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from fsql.compiler.logical import Table
     from fsql.connectors.context import ConnectorContext
+    from fsql.connectors.live.live_splits import OnNotice
     from fsql.formats.settings import Settings
     from fsql.runtime.ports import Split
 
@@ -28,9 +24,17 @@ def open_source(table: Table, settings: Settings, context: ConnectorContext) -> 
     Raises:
         FsqlError: E534, if the options are not valid.
     """
-    decoder = make_decoder(table.columns, settings)
-    bounds = bound_options(table, settings)
-    if context.front_logs is not None:
-        log = front_log_of(context.front_logs, table)
-        return [LogSplit("socket", log, decoder, bounds)]
-    return [InflowSplit("socket", lambda: socket_inflow(settings), decoder, bounds)]
+    return [live_split("socket", table, settings, context)]
+
+
+def open_inflow(
+    table: Table, settings: Settings, context: ConnectorContext, on_notice: OnNotice
+) -> SocketInflow:
+    """Listen at the address of the table.
+
+    Raises:
+        FsqlError: E531 or E534, if it cannot be listened on.
+    """
+    del table, context, on_notice
+    ends = settings.text("ends") == "connection"
+    return SocketInflow(loopback(settings.text("address")), ends_with_connection=ends)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from fsql.connectors.live.inflows import DescriptorInflow
 from fsql.connectors.live.live_splits import StreamSplit, bound_options, front_log_of
 from fsql.connectors.live.log_split import LogSplit
 from fsql.formats.factories import make_decoder
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
 
     from fsql.compiler.logical import Table
     from fsql.connectors.context import ConnectorContext
+    from fsql.connectors.live.live_splits import OnNotice
     from fsql.formats.settings import Settings
     from fsql.runtime.ports import Split
 
@@ -29,3 +31,11 @@ def open_source(table: Table, settings: Settings, context: ConnectorContext) -> 
         log = front_log_of(context.front_logs, table)
         return [LogSplit("stdin", log, decoder, bounds)]
     return [StreamSplit("stdin", context.stdin, decoder, bounds)]
+
+
+def open_inflow(
+    table: Table, settings: Settings, context: ConnectorContext, on_notice: OnNotice
+) -> DescriptorInflow:
+    """Return the bytes of standard input."""
+    del table, settings, on_notice
+    return DescriptorInflow(context.stdin)

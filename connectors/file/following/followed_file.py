@@ -6,13 +6,13 @@ import os
 from codecs import BOM_UTF8
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from fsql.connectors.file.following.journal import FileId
+from fsql.connectors.file.following.pieces import FileId
 from fsql.connectors.streams.replay import content_before
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from fsql.connectors.file.following.journal import FilePiece
+    from fsql.connectors.file.following.pieces import FilePiece
     from fsql.connectors.file.following.records import WholeRecords
 
 _SEARCHED_BYTES: Final = 1 << 20

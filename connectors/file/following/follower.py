@@ -22,12 +22,12 @@ from typing import TYPE_CHECKING, Final
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.connectors import paths
 from fsql.connectors.file.following.followed_file import FollowedFile, LogPart, id_of
-from fsql.connectors.file.following.journal import FileId, FilePiece
+from fsql.connectors.file.following.pieces import FileId, FilePiece
+from fsql.connectors.live.piece_journal import PieceJournal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from fsql.connectors.file.following.journal import FollowJournal
     from fsql.connectors.file.following.records import WholeRecords
     from fsql.connectors.file.found_files import FoundFile
     from fsql.connectors.live.front_log import LogWriter
@@ -62,28 +62,39 @@ class Follower:
         self._options = options
         self._seconds = seconds
         self._files: dict[FileId, FollowedFile] = {}
-        self._journal: FollowJournal | None = None
+        self._journal: PieceJournal[FilePiece] | None = None
         self._log: LogWriter | None = None
         self._taken = False
         self._rest = b""
         self._round: Iterator[bytes] = iter(())
         self._next_round_at = seconds()
 
-    def resume(self, journal: FollowJournal, log: LogWriter) -> None:
-        """Continue at the end of a journal and its log, and record all further reads in it.
+    def open_journal(self, directory: Path) -> int:
+        """Open the journal next to a front log; see `ResumableInflow`.
+
+        Raises:
+            FsqlError: E532, if it cannot be read.
+        """
+        self._journal = PieceJournal(directory, "followed", FilePiece)
+        return self._journal.end
+
+    def resume(self, log: LogWriter) -> None:
+        """Continue at the end of the log, and record all further reads; see `ResumableInflow`.
 
         Raises:
             FsqlError: E535, if the operating system fails to read; E536, if a file has lost bytes.
         """
-        self._journal, self._log = journal, log
+        assert self._journal is not None
+        journal, self._log = self._journal, log
         length = log.length
-        last = {piece.file: piece for piece in journal.pieces if _is_in(piece, length)}
+        last = {piece.file: piece for piece in journal.pieces if piece.is_in(length)}
         try:
             self._reopen_files([piece for piece in last.values() if not piece.gone])
             for piece in last.values():
-                if _end(piece) > length:
+                if piece.stop > length:
                     self._round = self._read_torn(self._seek_torn(piece, length), piece.end)
             journal.rewrite(self._known_pieces(length))
+            log.before_flush.append(journal.sync)
         except OSError as error:
             raise _read_error(error) from None
 
@@ -303,11 +314,6 @@ class Follower:
         return None
 
 
-def _is_in(piece: FilePiece, length: int) -> bool:
-    """Return whether a log of that length contains a piece, or its beginning."""
-    return piece.start < length or (piece.start == length and piece.size == 0)
-
-
 def _with_id(directory: Path, id_: FileId) -> Path | None:
     """Return the path of the file in a directory that has an identity."""
     try:
@@ -322,10 +328,6 @@ def _known_piece(file: FollowedFile, length: int, *, gone: bool = False) -> File
     """Return an empty piece at the end of the log that records how far a file has been read."""
     at = (file.offset, file.offset)
     return FilePiece(length, 0, file.id, str(file.path), *at, file.content, gone)
-
-
-def _end(piece: FilePiece) -> int:
-    return piece.start + piece.size
 
 
 def _lost_data_error(path: str | Path, offset: int, what: str) -> FsqlError:

@@ -1,4 +1,4 @@
-"""Opens the inflow and the journal of the files that a table follows."""
+"""Opens the inflow of the files that a table follows."""
 
 from __future__ import annotations
 
@@ -7,10 +7,8 @@ from typing import TYPE_CHECKING, Final
 from fsql.compiler.connectors import FOLLOW, Layout
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.compiler.durations import duration_us
-from fsql.connectors import paths
 from fsql.connectors.file.compression import codec_of
 from fsql.connectors.file.following.follower import Follower, FollowOptions
-from fsql.connectors.file.following.journal import FollowJournal
 from fsql.connectors.file.following.records import WholeRecords
 from fsql.connectors.file.found_files import find_files, is_pattern, list_files, pattern_root
 from fsql.connectors.settings import has_layout
@@ -18,18 +16,18 @@ from fsql.formats.factories import make_decoder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from pathlib import Path
 
     from fsql.compiler.logical import Table
     from fsql.connectors.context import ConnectorContext
     from fsql.connectors.file.found_files import FoundFile
+    from fsql.connectors.live.live_splits import OnNotice
     from fsql.formats.settings import Settings
 
 _SECOND_US: Final = 1_000_000
 
 
 def open_follower(
-    table: Table, settings: Settings, context: ConnectorContext, on_notice: Callable[[str], None]
+    table: Table, settings: Settings, context: ConnectorContext, on_notice: OnNotice
 ) -> Follower:
     """Return an inflow of the records of the files that a table follows.
 
@@ -46,18 +44,6 @@ def open_follower(
         on_notice,
     )
     return Follower(options)
-
-
-def open_journal(directory: Path) -> FollowJournal:
-    """Return the journal next to a front log.
-
-    Raises:
-        FsqlError: E532, if it cannot be read.
-    """
-    try:
-        return FollowJournal(directory)
-    except OSError as error:
-        raise paths.open_error("E532", directory, error) from None
 
 
 def check_followed(settings: Settings, context: ConnectorContext, *, begun: bool) -> None:

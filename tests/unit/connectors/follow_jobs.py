@@ -6,7 +6,6 @@ from contextlib import ExitStack, closing
 from typing import TYPE_CHECKING
 
 from fsql.connectors.file.following.follower import Follower, FollowOptions
-from fsql.connectors.file.following.journal import FollowJournal
 from fsql.connectors.file.following.records import WholeRecords
 from fsql.connectors.file.found_files import list_files
 from fsql.connectors.live.front_log import LogWriter
@@ -51,8 +50,6 @@ class Job:
     def start(self) -> None:
         """Start, or start again after being killed."""
         self.close()
-        journal = FollowJournal(self.logs)
-        self.log = LogWriter(self.logs, LARGE, segment_bytes=200, known_end=journal.end)
         pattern = "*" in self.path.name
         options = FollowOptions(
             lambda: list_files(self.path, pattern=pattern),
@@ -62,8 +59,9 @@ class Job:
             self.notes.append,
         )
         self.follower = Follower(options, lambda: 0.0)
-        self.follower.resume(journal, self.log)
-        self.log.before_flush.append(journal.sync)
+        known_end = self.follower.open_journal(self.logs)
+        self.log = LogWriter(self.logs, LARGE, segment_bytes=200, known_end=known_end)
+        self.follower.resume(self.log)
         for each in (self.log, self.follower):
             self._opened.callback(each.close)
 

@@ -1,66 +1,60 @@
-"""The journal of followed files: it records which bytes of which files a front log consists of.
+"""The journal of an inflow that can be read again: it records of which pieces a front log consists.
 
 A record is a line of JSON and the hash of that line.  The pieces follow each other in the log, without gaps.
 The journal is synced before a reader of the log sees the bytes of its last piece, so readers never see bytes
 that the journal lacks.  Records after a torn one are lost; the log is then cut there, and the bytes are read
-from the files again.
+from the source again.
 """
 
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
 import msgspec
 import xxhash
 
+from fsql.connectors import paths
 from fsql.connectors.file.file_layer import FileLayer
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-_NAME: Final = "followed"
 _FILES: Final = FileLayer()
 RECORDS_MIN: Final = 4_096
 """The journal is not rewritten before it has this many records."""
 
 
-class FileId(msgspec.Struct, frozen=True, order=True):
-    """The identity of a file, independent of its name."""
-
-    device: int
-    inode: int
-
-
-class FilePiece(msgspec.Struct, frozen=True):
-    """Bytes `[begin, end)` of a file, which are in the log from its byte `start` on.
-
-    They are complete records.  `size` is their length in the log: one more if a missing line end was added,
-    less if a line was longer than the maximum of a record.  `content` is a hash of the bytes before `end`.  A
-    file that is `gone` is not read any more.
-    """
+class Piece(msgspec.Struct, frozen=True):
+    """A part of a source, which is in the log from its byte `start` on, `size` bytes long."""
 
     start: int
     size: int
-    file: FileId
-    path: str
-    begin: int
-    end: int
-    content: str
-    gone: bool = False
+
+    @property
+    def stop(self) -> int:
+        """Return the offset in the log after it."""
+        return self.start + self.size
+
+    def is_in(self, length: int) -> bool:
+        """Return whether a log of that length contains the piece, or its beginning."""
+        return self.start < length or (self.start == length and self.size == 0)
 
 
-class FollowJournal:
+PieceT = TypeVar("PieceT", bound=Piece)
+
+
+class PieceJournal(Generic[PieceT]):
     """The journal in the directory of a front log, written by the writer of the log."""
 
-    def __init__(self, directory: Path) -> None:
-        """Read the existing journal, and make it durable.
+    def __init__(self, directory: Path, name: str, kind: type[PieceT]) -> None:
+        """Read the existing journal, the file `name` with pieces of this `kind`, and make it durable.
 
         Raises:
-            OSError: if the disk fails.
+            FsqlError: E532, if it cannot be read.
         """
-        self._path = directory / _NAME
+        self._path = directory / name
         self._descriptor: int | None = None
         self._synced = True
         self._count = 0
@@ -69,20 +63,22 @@ class FollowJournal:
             _sync(self._path)
         except FileNotFoundError:
             data = b""
-        self.pieces = _pieces(data)
+        except OSError as error:
+            raise paths.open_error("E532", directory, error) from None
+        self.pieces = _pieces(data, kind)
         """The pieces in the journal when it was opened."""
 
     @property
     def end(self) -> int:
         """Return the offset in the log up to which pieces are recorded."""
-        return self.pieces[-1].start + self.pieces[-1].size if self.pieces else 0
+        return self.pieces[-1].stop if self.pieces else 0
 
     @property
     def is_long(self) -> bool:
         """Return whether the journal has enough records that it should be rewritten."""
         return self._count >= RECORDS_MIN
 
-    def write(self, piece: FilePiece) -> None:
+    def write(self, piece: PieceT) -> None:
         """Add a piece; it is durable after the next `sync`.
 
         Raises:
@@ -94,7 +90,7 @@ class FollowJournal:
         self._count += 1
         self._synced = False
 
-    def rewrite(self, pieces: Iterable[FilePiece]) -> None:
+    def rewrite(self, pieces: Iterable[PieceT]) -> None:
         """Replace all pieces by these, before which the log is complete.
 
         Raises:
@@ -141,17 +137,17 @@ def _sync(path: Path) -> None:
         os.close(descriptor)
 
 
-def _pieces(data: bytes) -> list[FilePiece]:
+def _pieces(data: bytes, kind: type[PieceT]) -> list[PieceT]:
     pieces = []
     for line in data[: data.rfind(b"\n") + 1].splitlines():
         text, _, text_hash = line.rpartition(b" ")
         if text_hash != _hash(text):
             break
-        pieces.append(msgspec.json.decode(text, type=FilePiece))
+        pieces.append(msgspec.json.decode(text, type=kind))
     return pieces
 
 
-def _encode(piece: FilePiece) -> bytes:
+def _encode(piece: Piece) -> bytes:
     text = msgspec.json.encode(piece)
     return text + b" " + _hash(text) + b"\n"
 

@@ -1,0 +1,1 @@
+"""Connector `kafka`: the messages of a topic."""

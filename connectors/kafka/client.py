@@ -1,0 +1,186 @@
+"""The Kafka client: the package `confluent_kafka`, the properties it is given, and its errors."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from fsql.compiler.diagnostics import Diagnostic, FsqlError
+from fsql.connectors import paths
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
+    from types import ModuleType
+
+    from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
+
+    from fsql.connectors.context import ConnectorContext
+    from fsql.formats.settings import Settings
+
+TIMEOUT_SECONDS: Final = 10.0
+"""How long brokers are waited for when a source is opened."""
+_DAY_MS: Final = 86_400_000
+_BACKOFF_MS: Final = 5
+_PREFIXES: Final = ("sasl.", "ssl.", "socket.", "fetch.", "client.")
+_NAMES: Final = frozenset(
+    {"security.protocol", "broker.address.family", "receive.message.max.bytes"}
+)
+_LOADS_CODE: Final = frozenset({"ssl.engine.location", "ssl.providers"})
+
+
+def kafka() -> ModuleType:
+    """Return the package of the client.
+
+    Raises:
+        FsqlError: E531, if it is not installed.
+    """
+    try:
+        import confluent_kafka
+    except ImportError:
+        message = "connector 'kafka' needs the package confluent-kafka, which is not installed"
+        helps = ("install fsql with the extra kafka: pip install 'fsql[kafka]'",)
+        raise FsqlError([Diagnostic("E531", message, helps=helps)]) from None
+    return confluent_kafka
+
+
+@dataclass(frozen=True, slots=True)
+class Topic:
+    """A topic, and how it is read.
+
+    With `from_latest` a new job begins with the messages that come after its start.  With `ends` the input
+    ends with the last message that exists at the start.  `properties` are added to those of the client.
+    """
+
+    servers: str
+    name: str
+    from_latest: bool
+    ends: bool
+    properties: Mapping[str, str]
+
+    def connect(self, on_error: Callable[[KafkaError], None]) -> Consumer:
+        """Return a consumer without partitions; `on_error` is called while it is polled.
+
+        Raises:
+            FsqlError: E534, if the properties are not valid.
+        """
+        silent = logging.Logger("kafka")  # noqa: LOG001 - no handler of the program prints what it gets
+        silent.addHandler(logging.NullHandler())
+        properties = {
+            **self.properties,
+            "bootstrap.servers": self.servers,
+            "group.id": "fsql",
+            "enable.auto.commit": False,
+            "enable.auto.offset.store": False,
+            "auto.offset.reset": "error",
+            "isolation.level": "read_committed",
+            "enable.partition.eof": self.ends,
+            "max.poll.interval.ms": _DAY_MS,
+            "fetch.queue.backoff.ms": _BACKOFF_MS,
+            "logger": silent,
+            "error_cb": on_error,
+        }
+        try:
+            return kafka().Consumer(properties)
+        except kafka().KafkaException as error:
+            message = f"the properties of the Kafka client are not valid: {error.args[0].str()}"
+            raise FsqlError([Diagnostic("E534", message)]) from None
+
+    def at(self, partition: int, offset: int) -> TopicPartition:
+        """Return an offset of a partition, as the client takes it."""
+        return kafka().TopicPartition(self.name, partition, offset)
+
+
+def topic_of(settings: Settings, context: ConnectorContext) -> Topic:
+    """Return the topic of a table.
+
+    Raises:
+        FsqlError: E531 or E533, if the file of properties cannot be read; E534, if it is not valid.
+    """
+    named = settings.optional("properties")
+    return Topic(
+        settings.text("servers"),
+        settings.text("topic"),
+        settings.text("start") == "latest",
+        settings.text("ends") == "latest",
+        {} if named is None else _read_properties(context.resolve(named)),
+    )
+
+
+def _read_properties(path: Path) -> dict[str, str]:
+    try:
+        text = path.read_text("utf-8")
+    except OSError as error:
+        raise paths.open_error("E531", path, error) from None
+    except UnicodeDecodeError:
+        raise _properties_error(path, 1, "the file is not UTF-8") from None
+    found: dict[str, str] = {}
+    for number, line in enumerate(text.splitlines(), 1):
+        if not line.strip() or line.lstrip().startswith("#"):
+            continue
+        name, equals, value = (part.strip() for part in line.partition("="))
+        if not equals:
+            raise _properties_error(path, number, "a line is NAME=VALUE")
+        if name in _LOADS_CODE or not (name in _NAMES or name.startswith(_PREFIXES)):
+            raise _properties_error(path, number, f"property '{name}' cannot be set here")
+        if name in found:
+            raise _properties_error(path, number, f"property '{name}' is set more than once")
+        found[name] = value
+    return found
+
+
+def _properties_error(path: Path, line: int, reason: str) -> FsqlError:
+    helps = ("see the option in the documentation: fsql connectors kafka",)
+    return FsqlError([Diagnostic("E534", f'"{path}", line {line}: {reason}', helps=helps)])
+
+
+def topic_partitions(
+    consumer: Consumer, topic: Topic, seconds: float = TIMEOUT_SECONDS
+) -> list[int]:
+    """Return the numbers of the partitions of a topic, ascending.
+
+    Raises:
+        FsqlError: E531, if no broker answers within `seconds`, or there is no such topic.
+    """
+    try:
+        found = consumer.list_topics(topic.name, timeout=seconds).topics[topic.name]
+    except kafka().KafkaException as error:
+        raise _not_opened_error(topic, error) from None
+    if found.error is not None:
+        message = f"topic '{topic.name}' cannot be used: {found.error.str()}"
+        raise FsqlError([Diagnostic("E531", message)])
+    return sorted(found.partitions)
+
+
+def partition_bounds(consumer: Consumer, topic: Topic, partition: int) -> tuple[int, int]:
+    """Return the first offset of a partition, and the one after the last.
+
+    Raises:
+        FsqlError: E531, if no broker answers.
+    """
+    try:
+        first, last = consumer.get_watermark_offsets(
+            topic.at(partition, 0), timeout=TIMEOUT_SECONDS, cached=False
+        )
+    except kafka().KafkaException as error:
+        raise _not_opened_error(topic, error) from None
+    return first, last
+
+
+def place_of(message: Message) -> tuple[int, int]:
+    """Return the partition of a message, or of an error, and its offset; -1 where an error has none."""
+    partition, offset = message.partition(), message.offset()
+    return -1 if partition is None else partition, -1 if offset is None else offset
+
+
+def _not_opened_error(topic: Topic, error: KafkaException) -> FsqlError:
+    message = f'the Kafka brokers "{topic.servers}" do not answer: {error.args[0].str()}'
+    helps = ("check the option 'servers', and that a broker is running there",)
+    return FsqlError([Diagnostic("E531", message, helps=helps)])
+
+
+def no_answer_error(topic: Topic, reason: str) -> FsqlError:
+    """Return the error of a topic whose messages do not come."""
+    message = f"reading topic '{topic.name}' of \"{topic.servers}\" failed: {reason}"
+    return FsqlError([Diagnostic("E535", message)])

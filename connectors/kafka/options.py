@@ -1,0 +1,97 @@
+"""The options of connector `kafka`."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from fsql.compiler.connectors import (
+    FORMAT,
+    READ_CHANGE_OPTIONS,
+    RECORD_OPTIONS,
+    TIME_OPTIONS,
+    Connector,
+    Effect,
+    Layout,
+    Option,
+    OptionKind,
+)
+from fsql.connectors.live.options import CLOCK_OPTIONS, LOG_OPTION
+
+CONNECTOR: Final = Connector(
+    "kafka",
+    "the messages of a topic of Apache Kafka; needs `pip install 'fsql[kafka]'`",
+    reads=True,
+    writes=False,
+    options=(
+        Option(
+            "servers",
+            OptionKind.TEXT,
+            "addresses of brokers, `HOST:PORT`, separated by commas",
+            required=True,
+            elsewhere=("properties.bootstrap.servers", "bootstrap.servers"),
+            effect=Effect.PACE,
+        ),
+        Option(
+            "topic", OptionKind.TEXT, "name of the topic", required=True, elsewhere=("kafka_topic",)
+        ),
+        FORMAT,
+        Option(
+            "start",
+            OptionKind.CHOICE,
+            "where a new job begins: with the oldest message of each partition, or with the first that comes"
+            " after its start",
+            ("earliest", "latest"),
+            default="earliest",
+            elsewhere=("scan.startup.mode",),
+        ),
+        Option(
+            "ends",
+            OptionKind.CHOICE,
+            "whether the input ends where the topic ends when the job starts",
+            ("never", "latest"),
+            default="never",
+            elsewhere=("scan.bounded.mode",),
+        ),
+        Option(
+            "properties",
+            OptionKind.TEXT,
+            "file with properties of the Kafka client, such as those for TLS and SASL; see below",
+            effect=Effect.PACE,
+        ),
+        *TIME_OPTIONS,
+        *RECORD_OPTIONS,
+        *READ_CHANGE_OPTIONS,
+        *CLOCK_OPTIONS,
+        LOG_OPTION,
+    ),
+    layouts=(Layout.LINES,),
+    logs_arrival=True,
+    notes="""\
+The value of each message is a record.  The format is `json`, `debezium-json` or `text`; a text with line ends
+is several rows.  All partitions of the topic are one split, whose rows are numbered as they are received:
+messages of one partition in their order, those of several partitions as they come.  A job that keeps state
+writes what it reads to its state directory first, with the offsets up to which it has read.  So a job that
+continues has the same rows in the same order, and messages may expire once they are read.  Offsets are not
+committed to the brokers, and jobs do not share a topic as members of a consumer group.  Partitions that are
+added later are read from their beginning.  Messages of transactions are read when these are committed.  The
+connector is tested with the broker that librdkafka simulates, which has no transactions.
+
+With event time, messages of one partition that come after later ones of another partition can be late:
+declare a WATERMARK with enough delay.
+
+With `'changes' = 'upsert'`, a message without a value deletes the row of its key.  The key of the message is
+a JSON object with the columns of the PRIMARY KEY.  In other tables a message without a value is a malformed
+row; in format `debezium-json` it is passed over, since it follows a change event that deletes the row.
+
+The file of `properties` has lines `NAME=VALUE`, with the names of librdkafka, for example:
+
+    security.protocol=SASL_SSL
+    sasl.mechanisms=PLAIN
+    sasl.username=fsql
+    sasl.password=secret
+    ssl.ca.location=ca.pem
+
+Names that begin with `sasl.`, `ssl.`, `socket.`, `fetch.` or `client.` are possible, and
+`security.protocol`, `broker.address.family` and `receive.message.max.bytes`.
+""",
+)

@@ -1,0 +1,95 @@
+"""Jobs that read a topic: killed while messages come, they write each row once."""
+
+from __future__ import annotations
+
+import json
+import signal
+from collections import defaultdict
+from typing import TYPE_CHECKING
+
+import pytest
+
+from fsql.tests.cli.commands import fsql, process
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from fsql.tests.kafka.broker import Broker
+
+TABLE = (
+    "CREATE TABLE t (p BIGINT, n BIGINT) WITH ('connector' = 'kafka', 'servers' = '{servers}',"
+    " 'topic' = '{topic}'{options});\n"
+)
+
+
+def table(broker: Broker, topic: str, options: str = "") -> str:
+    return TABLE.format(servers=broker.servers, topic=topic, options=options)
+
+
+def row(partition: int, number: int) -> bytes:
+    return f'{{"p":{partition},"n":{number}}}'.encode()
+
+
+def test_a_run_reads_a_topic_to_its_end(tmp_path: Path, broker: Broker) -> None:
+    topic = broker.new_topic()
+    broker.send(topic, *(row(1, number) for number in range(100)), partition=1)
+    broker.send(topic, row(0, 7))
+    script = tmp_path / "job.sql"
+    script.write_text(table(broker, topic, ", 'ends' = 'latest'") + "SELECT n FROM t WHERE p = 1;")
+    lines = "".join(f'{{"n":{number}}}\n' for number in range(100))
+    assert fsql("run", "-q", script) == (0, lines, "")
+
+
+def test_a_message_that_is_malformed_stops_the_job(tmp_path: Path, broker: Broker) -> None:
+    topic = broker.new_topic()
+    broker.send(topic, row(0, 1), b'{"p":0,\n"n":"x"}')
+    script = tmp_path / "job.sql"
+    script.write_text(table(broker, topic, ", 'ends' = 'latest'") + "SELECT n FROM t;")
+    result = fsql("run", "-q", script)
+    assert (result.code, result.out) == (3, '{"n":1}\n')
+    assert result.err.startswith(
+        'error[FSQL-E513]: malformed row of table "t": field "n": expected BIGINT, found a string\n'
+        f" --> {topic}:2 (byte 14)\n"
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("flags", [(), ("--workers", "2")])
+def test_a_job_that_is_killed_has_each_row_once(
+    tmp_path: Path, broker: Broker, flags: tuple[str, ...]
+) -> None:
+    topic, script = broker.new_topic(), tmp_path / "job.sql"
+    script.write_text(
+        table(broker, topic)
+        + "CREATE TABLE w (p BIGINT, n BIGINT) WITH ('connector' = 'file', 'path' = 'out.jsonl');\n"
+        "INSERT INTO w SELECT p, n FROM t; SELECT p, n FROM t;"
+    )
+    sent: dict[int, list[int]] = defaultdict(list)
+
+    def send(count: int) -> None:
+        for number in range(count):
+            partition = number % 3
+            sent[partition].append(len(sent[partition]))
+            broker.send(topic, row(partition, sent[partition][-1]), partition=partition)
+
+    for attempt in range(3):
+        with process("run", "-q", "--state", str(tmp_path / "state"), *flags, str(script)) as run:
+            assert run.stdout is not None
+            for _ in range(2):
+                send(10)
+                due = {partition: numbers[-1] for partition, numbers in sent.items()}
+                while due:
+                    read = json.loads(run.stdout.readline())
+                    if read["n"] == due.get(read["p"]):
+                        del due[read["p"]]
+            if attempt < 2:
+                run.kill()
+            else:
+                run.send_signal(signal.SIGINT)
+        if attempt < 2:
+            send(5)
+    written: dict[int, list[int]] = defaultdict(list)
+    for line in (tmp_path / "out.jsonl").read_text().splitlines():
+        read = json.loads(line)
+        written[read["p"]].append(read["n"])
+    assert written == sent
