@@ -4,13 +4,23 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fsql.compiler.binder.operators import call, unify
+from fsql.compiler.binder.operators import call, make_call, unify
 from fsql.compiler.binder.predicates import compare
 from fsql.compiler.binder.report import not_implemented, refusal
 from fsql.compiler.binder.type_names import PADDED, bind_type, length_inside, text_length
-from fsql.compiler.expression import Case, Cast, Expression, Literal, TryCast
+from fsql.compiler.expression import Call, Case, Cast, Expression, Literal, TryCast
 from fsql.compiler.functions.casts import cast_fallible, cast_value, castable
-from fsql.compiler.sqltypes import BIGINT, BYTES, INTEGER_RANGES, NULL, NUMERIC, Kind, SqlType
+from fsql.compiler.functions.json_functions import DOCUMENTS
+from fsql.compiler.sqltypes import (
+    BIGINT,
+    BYTES,
+    INTEGER_RANGES,
+    NULL,
+    NUMERIC,
+    STRING,
+    Kind,
+    SqlType,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,6 +28,7 @@ if TYPE_CHECKING:
     from fsql.compiler import syntax
     from fsql.compiler.binder.expression import ExpressionBinder
 
+_DOCUMENTS = ("JSON", "JSONB")
 _NO_COMMON_RESULT = "results of CASE are {} and {}"
 
 
@@ -60,6 +71,8 @@ def cast_bound(operand: Expression, cast: syntax.Cast, zone: str) -> Expression:
     Raises:
         Refusal: E206, E208, E301.
     """
+    if cast.type.name in _DOCUMENTS and not cast.type.numbers:
+        return _document(operand, cast)
     target = bind_type(cast.type, zone)
     inside = length_inside(cast.type)
     if inside is not None:
@@ -82,6 +95,27 @@ def cast_bound(operand: Expression, cast: syntax.Cast, zone: str) -> Expression:
     else:
         made = make_cast(operand, target)
     return with_length(made, cast.type)
+
+
+def _document(operand: Expression, cast: syntax.Cast) -> Expression:
+    """Return a cast to JSON: a text must be a document, any other value becomes one."""
+    if operand.type.kind is Kind.NULL or (
+        isinstance(operand, Call) and operand.function in DOCUMENTS
+    ):
+        return make_cast(operand, STRING)
+    if operand.type == STRING:
+        if cast.safe:
+            return call("json_extract", operand, Literal(STRING, nullable=False, value="$"))
+        return call("json_document", operand)
+    made = make_call("json_string", operand)
+    if made is None:
+        raise refusal(
+            "E208",
+            f"cannot cast {operand.type} to JSON",
+            cast.operand.span,
+            f"this is {operand.type}",
+        )
+    return made
 
 
 def with_length(made: Expression, type_: syntax.TypeName) -> Expression:

@@ -3,6 +3,7 @@
 TOPK(x, 3)                 →   ARRAY_SLICE(ARRAY_AGG(x ORDER BY x DESC) IGNORE NULLS, 1, 3)
 LATEST_BY_OFFSET(x, 3)     →   ARRAY_SLICE(ARRAY_AGG(x) IGNORE NULLS, -3)
 COLLECT_SET(x)             →   ARRAY_AGG(DISTINCT x)
+HISTOGRAM(x), COLLECT(x)   →   ARRAY_HISTOGRAM(ARRAY_AGG(x ORDER BY x) IGNORE NULLS)
 """
 
 from __future__ import annotations
@@ -27,11 +28,12 @@ _RENAMED: Final = {
     "LAST": "LAST_VALUE",
 }
 _ONLY_NUMBERED: Final = frozenset({"TOPK", "TOPKDISTINCT"})
-OTHER_AGGREGATES: Final = frozenset(_RENAMED) | _ONLY_NUMBERED
+_COUNTED: Final = frozenset({"HISTOGRAM", "COLLECT"})
+OTHER_AGGREGATES: Final = frozenset(_RENAMED) | _ONLY_NUMBERED | _COUNTED
 """The names that are always other words for an aggregate; EARLIEST_BY_OFFSET is one of its own without n."""
 
 
-def in_other_words(written: syntax.FunctionCall) -> syntax.Expression | None:
+def in_other_words(written: syntax.FunctionCall) -> syntax.Expression | None:  # noqa: PLR0911 - one a form
     """Return a call of an aggregate of another dialect in terms of those of this one; None for other calls.
 
     ksqlDB's AS_VALUE(k), a copy of a key, is k.
@@ -42,6 +44,8 @@ def in_other_words(written: syntax.FunctionCall) -> syntax.Expression | None:
     name = written.name.parts[-1].name.upper()
     if name in _ONLY_NUMBERED or (name in _NUMBERED and len(written.arguments) > 1):
         return _some_values(written, name)
+    if name in _COUNTED:
+        return _counted_values(written, name)
     if name == "AS_VALUE" and len(written.arguments) == 1:
         (copied,) = written.arguments
         return None if isinstance(copied, syntax.Star) else copied
@@ -56,14 +60,33 @@ def in_other_words(written: syntax.FunctionCall) -> syntax.Expression | None:
 
 
 def _named(written: syntax.FunctionCall, name: str) -> syntax.FunctionCall:
-    span = written.name.span
-    return replace(written, name=syntax.QualifiedName(span, (syntax.Identifier(span, name),)))
+    return replace(written, name=_function(name, written))
 
 
 def _number(written: syntax.Expression | syntax.Star) -> int:
     """Return the number that a literal stands for; 0 for other expressions and large numbers."""
     text = written.text if isinstance(written, syntax.NumberLiteral) else ""
     return int(text) if text.isdigit() and len(text) <= len(str(VALUES_MAX)) else 0
+
+
+def _counted_values(written: syntax.FunctionCall, name: str) -> syntax.FunctionCall:
+    """Return HISTOGRAM(x) as the histogram of all values: Flink's MULTISET is a map of counts."""
+    value = written.arguments[0] if len(written.arguments) == 1 else None
+    if value is None or isinstance(value, syntax.Star):
+        raise refusal("E401", f"{name} takes a value", written.span, help=f"write {name}(x)")
+    # In order, so that rows may be removed; a running aggregate has the order of its rows.
+    order = (
+        ()
+        if written.over
+        else (syntax.OrderItem(value.span, value, descending=False, nulls_first=None),)
+    )
+    collected = replace(_named(written, "ARRAY_AGG"), order_by=order, ignore_nulls=True)
+    return syntax.FunctionCall(written.span, _function("ARRAY_HISTOGRAM", written), (collected,))
+
+
+def _function(name: str, written: syntax.FunctionCall) -> syntax.QualifiedName:
+    span = written.name.span
+    return syntax.QualifiedName(span, (syntax.Identifier(span, name),))
 
 
 def _some_values(written: syntax.FunctionCall, name: str) -> syntax.FunctionCall:
@@ -99,7 +122,6 @@ def _some_values(written: syntax.FunctionCall, name: str) -> syntax.FunctionCall
     )
     if name == "LATEST_BY_OFFSET":
         bounds = (syntax.Unary(count.span, "-", syntax.NumberLiteral(count.span, text)),)
-    slice_name = syntax.QualifiedName(
-        written.name.span, (syntax.Identifier(written.name.span, "ARRAY_SLICE"),)
+    return syntax.FunctionCall(
+        written.span, _function("ARRAY_SLICE", written), (collected, *bounds)
     )
-    return syntax.FunctionCall(written.span, slice_name, (collected, *bounds))

@@ -148,6 +148,18 @@ def _functions(name: str) -> tuple[Function, Function]:
     return first, second
 
 
+def _document(text: str) -> str:
+    """Return a document, written as all are.
+
+    Raises:
+        RowFailure: E503.
+    """
+    found = document_of(text)
+    if found is None:
+        raise UnreadableTextFailure(text, "JSON")
+    return write_document(found[0])
+
+
 def _object_without_nulls(*parts: str | None) -> str:
     pairs = zip(parts[::2], parts[1::2], strict=False)
     kept = (part for key, value in pairs if value is not None for part in (key, value))
@@ -157,8 +169,9 @@ def _object_without_nulls(*parts: str | None) -> str:
 JSON_CLAUSES: Final = (
     *(function for name in _OF for function in _functions(name)),
     json_builder("json_object_without_nulls", _object_without_nulls),
+    Function("json_document", ("JSON",), (Signature((STRING,), STRING, _document, fallible=True),)),
 )
-"""The functions; only the last has a name in SQL."""
+"""The functions; those with clauses have no name in SQL."""
 
 QUERIES: Final = frozenset(
     f"{name}_{end}" for name in _OF if name.startswith("json_query") for end in ("or", "or_fail")

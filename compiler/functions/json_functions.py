@@ -317,7 +317,7 @@ DOCUMENTS: Final = frozenset(
     {
         *("json_string", "json_object", "json_array", "json_build_array", "json_query"),
         *("json_extract", "json_merge_patch", "json_strip_nulls", "json_extract_path"),
-        "json_quote",
+        *("json_quote", "json_document"),
         *("json_get", "json_query_wrapped", "json_query_wrapped_if_needed"),
         *("json_path_query_array", "json_path_query_first", "json_object_without_nulls"),
     }

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any, Final
 from fsql.compiler.functions.failure import NoMapFailure
 from fsql.compiler.functions.map_entries import key_identity, map_of_entries
 from fsql.compiler.functions.ordering import compare
-from fsql.compiler.functions.signature import Function, Signature, TypeVariable
-from fsql.compiler.sqltypes import BOOLEAN, STRING, map_of
+from fsql.compiler.functions.signature import Function, Match, Signature, TypeVariable
+from fsql.compiler.sqltypes import BIGINT, BOOLEAN, STRING, STRUCTURED, Kind, array_of, map_of
 
 if TYPE_CHECKING:
     from fsql.compiler.expression import Value
+    from fsql.compiler.sqltypes import SqlType
 
     Map = tuple[Any, ...]
 
@@ -41,6 +42,25 @@ def _concat(*maps: Map) -> Map:
     return map_of_entries(entry for each in maps for entry in each)
 
 
+def _histogram(values: tuple[Value, ...]) -> Map:
+    """Return how often each value that is not NULL occurs."""
+    counts: dict[object, tuple[Value, int]] = {}
+    for value in values:
+        if value is not None:
+            identity = key_identity(value)
+            counts[identity] = value, counts.get(identity, (value, 0))[1] + 1
+    return map_of_entries(counts.values())
+
+
+def _histogram_signature(types: tuple[SqlType, ...]) -> Match | None:
+    """Return the signature of ARRAY_HISTOGRAM for the type of an array."""
+    element = types[0].element if len(types) == 1 and types[0].kind is Kind.ARRAY else None
+    if element is None or element.kind in STRUCTURED or element.kind is Kind.NULL:
+        return None
+    result = map_of(element, BIGINT)
+    return Match(Signature(types, result, _histogram), types, result)
+
+
 def _map_of_text(text: str, between: str = ",", within: str = "=") -> Map:
     """Return the map of `a=1,b=2`; a part without a separator is a key whose value is NULL."""
     parts = text.split(between) if between else [text]
@@ -62,6 +82,12 @@ MAPS: Final = (
         "map_from_arrays",
         ("MAP_FROM_ARRAYS", "AS_MAP"),
         (Signature((TypeVariable.KEYS, TypeVariable.VALUES), _MAP, _map_of_arrays, fallible=True),),
+    ),
+    Function(
+        "array_histogram",
+        ("ARRAY_HISTOGRAM", "LIST_HISTOGRAM"),
+        (Signature((array_of(STRING),), map_of(STRING, BIGINT), _histogram),),
+        of_types=_histogram_signature,
     ),
     Function(
         "map_keys",

@@ -40,7 +40,6 @@ OTHER_DIALECTS: Final[Mapping[str, str]] = {
     "TIME_BUCKET": "use DATE_BIN(width, t), or group by a window: TUMBLE(t, at, INTERVAL '1' MINUTE)",
     "ISNULL": "write a IS NULL",
     "ARRAY_LENGTH": "use CARDINALITY",
-    "COLLECT": "use ARRAY_AGG(x), or count by k and x",
     "GROUP_CONCAT": "use STRING_AGG(x, separator)",
     "WINDOW": "write GROUP BY TUMBLE(at, INTERVAL '10' MINUTE), and window_start and window_end",
     "SESSION_WINDOW": "write GROUP BY SESSION(at, INTERVAL '10' MINUTE), and window_start and window_end",
@@ -54,9 +53,6 @@ OTHER_DIALECTS: Final[Mapping[str, str]] = {
     "FROM_JSON": "use JSON_VALUE(text, '$.a' RETURNING INT) for each field, or declare the column as a ROW",
     "RLIKE": "use REGEXP_LIKE",
     "POSEXPLODE": "write CROSS JOIN UNNEST(array) WITH ORDINALITY AS u(x, n), where n begins with 1",
-    "FORMAT_TIME": "use DATE_FORMAT(CAST(t AS TIMESTAMP), pattern)",
-    "PARSE_TIME": "use CAST(text AS TIME) for 'hh:mm:ss', or TO_TIMESTAMP with a day before the text",
-    "HISTOGRAM": "count by k and x, or use MAP_AGG over such counts",
     "STRINGTOTIMESTAMP": "use EPOCH_MILLIS(TO_TIMESTAMP(text, pattern))",
     "TIMESTAMPTOSTRING": "use DATE_FORMAT(TIMESTAMP_MILLIS(n), pattern)",
     "STRINGTODATE": "use UNIX_DATE(TO_DATE(text, pattern))",
@@ -129,6 +125,8 @@ OTHER_DIALECTS: Final[Mapping[str, str]] = {
 """Functions of other SQL dialects, with what to write here."""
 
 OTHER_ARGUMENTS: Final[Mapping[str, str]] = {
+    "ARRAY_HISTOGRAM": "the values become keys of a map, which are no ARRAY, ROW or MAP",
+    "JSON": "use JSON_STRING for a value that is not a text",
     "TO_TIMESTAMP": "use TIMESTAMP_SECONDS(n) or TIMESTAMP_MILLIS(n) for a number",
     "DATEDIFF": "use TIMESTAMPDIFF(unit, from, to) for other units than days",
 }

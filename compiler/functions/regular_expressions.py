@@ -94,14 +94,21 @@ def _extract(text: str, pattern: str, group: int = 0) -> str | None:
 _REFERENCE: Final = re.compile(r"\\(.)|\$(\d)", re.DOTALL)
 
 
-def _replace(text: str, pattern: str, by: str) -> str:
-    r"""Return `text` with every match replaced; `$1` or `\1` in `by` is the first group."""
+def _replace(text: str, pattern: str, by: str, flags: str = "g") -> str:
+    r"""Return `text` with every match replaced; `$1` or `\1` in `by` is the first group.
+
+    With flags it is the first match only unless they have a `g`; of `i` and `c` the last counts.
+    """
+    if flags.rfind("i") > flags.rfind("c"):
+        pattern = f"(?i:{pattern})"
     encoded = text.encode()
     made = []
     copied = start = 0
     while start <= len(encoded) and (found := compile_pattern(pattern).search(encoded, start)):
         made += [encoded[copied : found.start()], _fill_in(by, found)]
         copied = start = found.end()
+        if "g" not in flags:
+            break
         if found.start() == found.end():
             start = _after_character(encoded, start)
     return b"".join([*made, encoded[copied:]]).decode()
@@ -176,9 +183,14 @@ def _group_error(values: Sequence[object]) -> tuple[int, str] | None:
     return _missing_group(pattern, group[0])
 
 
-def _reference_error(values: Sequence[object]) -> tuple[int, str] | None:
-    """Return the reference in the replacement to a group that the pattern does not have."""
-    _, pattern, by = values
+def _replacement_error(values: Sequence[object]) -> tuple[int, str] | None:
+    """Return wrong flags, or the reference in the replacement to a group that the pattern does not have."""
+    _, pattern, by, *flags = values
+    if flags and (not isinstance(flags[0], str) or not set(flags[0]) <= {*"gic"}):
+        return 3, (
+            "the flags of REGEXP_REPLACE are a constant text of g (all matches, not only the first),"
+            " i (ignore case) and c"
+        )
     if not isinstance(pattern, str) or not isinstance(by, str):
         return None
     for found in _REFERENCE.finditer(by):
@@ -258,10 +270,13 @@ REGULAR_EXPRESSIONS = (
     Function(
         "regexp_replace",
         ("REGEXP_REPLACE",),
-        (Signature((*_TWO, STRING), STRING, _replace),),
+        (
+            Signature((*_TWO, STRING), STRING, _replace),
+            Signature((*_TWO, STRING, STRING), STRING, _replace),
+        ),
         literal_check=regexp_error,
         literal_index=1,
-        constants_check=_reference_error,
+        constants_check=_replacement_error,
     ),
     *(
         Function(

@@ -130,6 +130,12 @@ def zone(utc: str, read: str | None = r"Z|[+-]\d\d(?::?\d\d)?") -> PatternPiece:
     return PatternPiece("zone", lambda _at: utc, read, 86_400 * _SECOND_US)
 
 
+_OF_DAY: Final = frozenset(
+    {"hour", "hour of 12", "half of the day", "minute", "second", "fraction"}
+)
+"""The parts of a time of day."""
+
+
 class Pattern:
     """The pieces of a pattern."""
 
@@ -146,7 +152,14 @@ class Pattern:
         at = _EPOCH + timedelta(microseconds=at_us)
         return "".join([piece.write(at) for piece in self._pieces])
 
-    def reading_error(self) -> str | None:
+    def time_error(self, *, reading: bool) -> str | None:
+        """Return why the pattern cannot write or read a TIME, or None."""
+        other = next((part for part in self._parts if part not in _OF_DAY), None)
+        if other is not None:
+            return f"has the {other}, and a TIME has none"
+        return self.reading_error(of_time=True) if reading else None
+
+    def reading_error(self, *, of_time: bool = False) -> str | None:
         """Return why the pattern cannot read, or None."""
         for piece in self._pieces:
             if piece.read is None:
@@ -155,7 +168,7 @@ class Pattern:
         twice = next((part for part in parts if parts.count(part) > 1), None)
         if twice is not None:
             return f"reads the {twice} twice"
-        if not {"year", "year of century"} & set(parts):
+        if not of_time and not {"year", "year of century"} & set(parts):
             return "reads no year"
         if ("hour of 12" in parts) != ("half of the day" in parts):
             return "needs both an hour of 12 and the half of the day"
@@ -185,7 +198,10 @@ def _moment(parts: dict[str, str]) -> int:
     Raises:
         ValueError: there is no such time.
     """
-    year = int(parts["year"]) if "year" in parts else 2000 + int(parts["year of century"])
+    # A TIME is read as one of 1970-01-01.
+    year = int(parts.get("year", 1970))
+    if "year of century" in parts:
+        year = 2000 + int(parts["year of century"])
     month = int(parts.get("month", 1))
     if "month name" in parts:
         month = [name[:3].lower() for name in MONTHS].index(parts["month name"][:3].lower()) + 1
@@ -255,3 +271,10 @@ class Family:
     def reading_error(self, text: str) -> str | None:
         """Return what is wrong with a pattern that is to read, or None."""
         return self.error(text, reading=True)
+
+    def time_error(self, text: str, *, reading: bool = False) -> str | None:
+        """Return what is wrong with a pattern that is to write a TIME, or to read one; or None."""
+        if wrong := self.error(text):
+            return wrong
+        wrong = pattern_of(self, text).time_error(reading=reading)
+        return wrong and f"pattern of {self.name} {wrong}"

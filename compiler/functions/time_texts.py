@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.functions.dates import date_of, parse_date
@@ -10,7 +11,7 @@ from fsql.compiler.functions.signature import Function, Nullability, Signature
 from fsql.compiler.functions.time_pattern_families import JAVA, POSTGRES, STRFTIME
 from fsql.compiler.functions.time_patterns import Family, pattern_of
 from fsql.compiler.functions.timestamps import in_range, parse_timestamp
-from fsql.compiler.sqltypes import BIGINT, DATE, STRING, TIMESTAMP
+from fsql.compiler.sqltypes import BIGINT, DATE, STRING, TIME, TIMESTAMP
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -41,6 +42,10 @@ def _to_date(text: str, pattern: str | None = None) -> int:
     if pattern is None:
         return parse_date(text)
     return date_of(in_range(pattern_of(JAVA, pattern).read(text, DATE)))
+
+
+def _parse_time(text: str, pattern: str) -> int:
+    return pattern_of(JAVA, pattern).read(text, TIME)
 
 
 def _rewrite(text: str, pattern: str) -> str:
@@ -80,6 +85,20 @@ TIME_TEXTS: Final = (
             Signature(_TWO, STRING, _rewrite, fallible=True),
         ),
         literal_check=JAVA.error,
+        literal_index=1,
+    ),
+    Function(
+        "format_time",
+        ("FORMAT_TIME",),
+        (Signature((TIME, STRING), STRING, _write(JAVA)),),
+        literal_check=JAVA.time_error,
+        literal_index=1,
+    ),
+    Function(
+        "parse_time",
+        ("PARSE_TIME",),
+        (Signature(_TWO, TIME, _parse_time, fallible=True),),
+        literal_check=partial(JAVA.time_error, reading=True),
         literal_index=1,
     ),
     *(

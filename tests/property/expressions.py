@@ -107,6 +107,7 @@ LITERALS: Final = {
         ("to_timestamp", "try_to_timestamp", "to_date", "try_to_date", "unix_timestamp"),
         ("yyyy-MM-dd", "yyyy-MM-dd'T'HH:mm:ssX", "y"),
     ),
+    **dict.fromkeys(("format_time", "parse_time"), ("HH:mm:ss.SSS", "hh a", "'at' H")),
     "strftime": ("%Y-%m-%d %H", "%f", "%j %a"),
     **dict.fromkeys(("strptime", "try_strptime"), ("%Y-%m-%d", "%FT%T%z")),
     "to_char": ("YYYY-MM-DD", "HH12:MI am", "FMDay, DDD US"),

@@ -13,6 +13,7 @@ from fsql.compiler.sqltypes import (
     DOUBLE,
     INTERVAL,
     STRING,
+    TIME,
     TIMESTAMP,
     TIMESTAMP_MAX,
     TIMESTAMP_MIN,
@@ -123,9 +124,39 @@ def _of_units(sql: str, *columns: Column, units: tuple[str, ...] = UNITS) -> lis
 _SHIFT: Final = "TRY(CASE WHEN {r} BETWEEN TIMESTAMP '0001-01-01' AND TIMESTAMP '9999-12-31 23:59:59.999999' THEN {r} END)"
 _SHIFTED: Final = _SHIFT.replace("{r}", "({2} + {1} * INTERVAL 1 {unit})")
 
+DAY_TIMES: Final = Column(TIME, (None, 0, 1, NOON % DAY, DAY // 2, DAY - 1))
+
 JUDGED: Final[Mapping[str, list[ComparedFunction]]] = {
     "date_format": [*_formats("date_format"), _REWRITTEN],
     "strftime": _formats("strftime"),
+    "format_time": [
+        ComparedFunction(
+            f"strftime(DATE '2000-01-01' + {{0}}, '{theirs}')", (DAY_TIMES, *constants(ours))
+        )
+        for ours, theirs in (("HH:mm:ss.SSSSSS", "%H:%M:%S.%f"), ("hh a mm", "%I %p %M"))
+    ],
+    "parse_time": [
+        ComparedFunction(
+            f"CAST(try_strptime({{0}}, '{theirs}') AS TIME)",
+            (
+                Column(
+                    STRING, (None, "", "é", "00:00", "23:59", "24:00", "07:30x", "12:60", "０7:30")
+                ),
+                *constants(ours),
+            ),
+        )
+        for ours, theirs in (("HH:mm", "%H:%M"),)
+    ],
+    "regexp_replace": [
+        ComparedFunction(
+            f"regexp_replace({{0}}, 'a|é', '<x>', '{flags}')",
+            (
+                Column(STRING, (None, "", "a", "bAa aÉé", "日本a", "Ab")),
+                *constants("a|é", "<x>", flags),
+            ),
+        )
+        for flags in ("g", "i", "gi", "c")
+    ],
     "to_char": [
         ComparedFunction(
             f"replace(strftime({{0}}, '{theirs}'), '{{lower}}', lower(strftime({{0}}, '%p')))".replace(

@@ -60,19 +60,60 @@ def _one(sql: str, *columns: Column, within: float = 0.0) -> list[ComparedFuncti
     return [ComparedFunction(sql, columns, within)]
 
 
+_VALUE: Final = f"CASE WHEN json_type({_JSON}, {{path}}) NOT IN ('OBJECT', 'ARRAY') THEN json_extract_string({_JSON}, {{path}}) END"
+_QUERY: Final = f"CASE WHEN json_type({_JSON}, {{path}}) IN ('OBJECT', 'ARRAY') THEN CAST(json_extract({_JSON}, {{path}}) AS VARCHAR) END"
+_ALL: Final = f"CAST(json_extract({_JSON}, {{path}}) AS VARCHAR[])"
+_ALL_WRAPPED: Final = f"CASE WHEN len({{all}}) > 0 THEN {_WRAPPED} END".replace("{all}", _ALL)
+_ALL_WRAPPED_IF_NEEDED: Final = (
+    "CASE WHEN len({all}) = 1 AND json_type({all}[1]) IN ('OBJECT', 'ARRAY') THEN {all}[1]"
+    f" WHEN len({{all}}) > 0 THEN {_WRAPPED} END"
+).replace("{all}", _ALL)
+_EXISTS: Final = f"CASE WHEN json_exists({_JSON}, {{path}}) THEN TRUE END"
+
+
+def _with_clauses(
+    name: str, sql: str, paths: tuple[str, ...], values: tuple[object, object]
+) -> dict[str, list[ComparedFunction]]:
+    """Return the cases of a function with values on empty and on error, and with the one that may fail."""
+    type_ = BOOLEAN if isinstance(values[0], bool) else STRING
+    defaults = tuple(Column(type_, (each, None)) for each in values)  # type: ignore[arg-type]
+    found = "CASE WHEN {0} IS NOT NULL THEN CASE WHEN NOT json_valid({0}) THEN {error} ELSE COALESCE({sql}, {empty}) END END"
+    made = {f"{name}_or": list[ComparedFunction](), f"{name}_or_fail": list[ComparedFunction]()}
+    for path in paths:
+        one = f"TRY({found})".replace("{sql}", sql).replace("{path}", f"'{path}'")
+        plain = one.replace("{empty}", "{2}").replace("{error}", "{3}")
+        made[f"{name}_or"].append(ComparedFunction(plain, (DOCUMENTS, *constants(path), *defaults)))
+        for keeps in (("KEEP", "FAIL"), ("FAIL", "KEEP")):
+            ends = ["NULL" if keep == "FAIL" else f"{{{4 + at}}}" for at, keep in enumerate(keeps)]
+            strict = one.replace("{empty}", ends[0]).replace("{error}", ends[1])
+            made[f"{name}_or_fail"].append(
+                ComparedFunction(strict, (DOCUMENTS, *constants(path, *keeps), *defaults))
+            )
+    return made
+
+
+_TEXTS_OF_CLAUSES: Final = ("none", "bad")
+_SOME_PATHS: Final = ("$", "$.a", "$.b[0]", "$.zz")
+_SOME_WILD_PATHS: Final = ("$[*]", "$.b[*].c")
+
 JSON: Final[Mapping[str, list[ComparedFunction]]] = {
-    "json_valid": _one("json_valid({0})", DOCUMENTS),
-    "json_value": _of_paths(
-        f"CASE WHEN json_type({_JSON}, {{path}}) NOT IN ('OBJECT', 'ARRAY') THEN json_extract_string({_JSON}, {{path}}) END"
+    **_with_clauses("json_value", _VALUE, _SOME_PATHS, _TEXTS_OF_CLAUSES),
+    **_with_clauses("json_query", _QUERY, _SOME_PATHS, _TEXTS_OF_CLAUSES),
+    **_with_clauses("json_query_wrapped", _ALL_WRAPPED, _SOME_WILD_PATHS, _TEXTS_OF_CLAUSES),
+    **_with_clauses(
+        *("json_query_wrapped_if_needed", _ALL_WRAPPED_IF_NEEDED, _SOME_WILD_PATHS),
+        _TEXTS_OF_CLAUSES,
     ),
+    **_with_clauses("json_exists", _EXISTS, _SOME_PATHS, (False, True)),
+    "json_document": _one(f"CAST(json({_JSON}) AS VARCHAR)", DOCUMENTS),
+    "json_valid": _one("json_valid({0})", DOCUMENTS),
+    "json_value": _of_paths(_VALUE),
     "json_extract": _of_paths(f"CAST(json_extract({_JSON}, {{path}}) AS VARCHAR)"),
     "json_extract_string": _of_paths(f"json_extract_string({_JSON}, {{path}})"),
     "json_exists": _of_paths(
         "CASE WHEN {0} IS NULL THEN NULL WHEN json_valid({0}) THEN json_exists({0}, {path}) ELSE FALSE END"
     ),
-    "json_query": _of_paths(
-        f"CASE WHEN json_type({_JSON}, {{path}}) IN ('OBJECT', 'ARRAY') THEN CAST(json_extract({_JSON}, {{path}}) AS VARCHAR) END"
-    ),
+    "json_query": _of_paths(_QUERY),
     "json_array_length": _of_paths(
         f"CASE WHEN json_type({_JSON}, {{path}}) = 'ARRAY' THEN json_array_length({_JSON}, {{path}}) END"
     ),

@@ -45,6 +45,7 @@ from fsql.tests.reference.scalar_casts import (
     in_range,
     try_cast,
 )
+from fsql.tests.reference.scalar_json import with_clauses
 from fsql.tests.reference.scalar_maps import MAP_FUNCTIONS, at_key
 from fsql.tests.reference.scalar_more import MORE_FUNCTIONS, MORE_OF_NULL
 from fsql.tests.reference.scalar_numbers import NUMBER_FUNCTIONS, to_places
@@ -94,7 +95,7 @@ def evaluate(  # noqa: C901, PLR0911 - one a form
             raise AssertionError(expression)
 
 
-def call(  # noqa: C901, PLR0911 - one a kind
+def call(  # noqa: C901, PLR0911, PLR0912 - one a kind
     expression: Call, row: Sequence[Value]
 ) -> Value:
     """Return the value of a function call: the lazy functions first, the others by the table."""
@@ -107,6 +108,8 @@ def call(  # noqa: C901, PLR0911 - one a kind
     values: list[Any] = [evaluate(argument, row) for argument in arguments]
     if function == "element_at" and arguments[0].type.kind is Kind.MAP:
         function = "element_at of a map"
+    if function.startswith("json_") and "_or" in function:
+        return with_clauses(function, values, expression.type)
     result: Value = None
     if function in NULL_FUNCTIONS:
         result = NULL_FUNCTIONS[function](*values)

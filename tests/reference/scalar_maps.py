@@ -55,9 +55,15 @@ def _values(entries: tuple[Any, ...]) -> tuple[Any, ...]:
     return tuple(pair[1] for pair in entries)
 
 
+def _counted(values: tuple[Any, ...]) -> tuple[Any, ...]:
+    keys = [order_key(each) for each in values]
+    return map_from((each, keys.count(order_key(each))) for each in values if each is not None)
+
+
 MAP_FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {
     "map_from_entries": map_from,
     "map_from_arrays": _of_arrays,
+    "array_histogram": _counted,
     "map_keys": _keys,
     "map_values": _values,
     "map_entries": lambda a: a,

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from fsql.tests.reference.failure import NOT_CASTABLE, OUT_OF_RANGE, FailureError
 from fsql.tests.reference.order import order_key
+from fsql.tests.reference.scalar_json import pairs, parsed, written
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -338,6 +339,7 @@ MORE_FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {
     "json_strip_nulls": stripped_nulls,
     "is_json": is_json,
     "json_get": part_of_json,
+    "json_document": lambda a: written(parsed(a)),
     "regexp_ilike": lambda a, b: re.search(b, a, re.IGNORECASE) is not None,
 }
 """The functions over values that are not NULL."""
@@ -356,6 +358,9 @@ MORE_OF_NULL: Final[dict[str, Callable[..., Any]]] = {
     ),
     "array_insert": inserted,
     "array_repeat": repeated,
+    "json_object": pairs,
+    "json_object_without_nulls": lambda *a: pairs(*a, nulls=False),
+    "json_build_array": lambda *a: "[" + ",".join(each or "null" for each in a) + "]",
     "json_array": lambda *a: "[" + ",".join(each for each in a if each is not None) + "]",
 }
 """The functions that see NULLs."""

@@ -229,10 +229,11 @@ def regexp_extract(text: str, pattern: str, group: int = 0) -> str | None:
     return found[group]
 
 
-def regexp_replace(text: str, pattern: str, by: str) -> str:
-    """Return the text with all matches replaced."""
+def regexp_replace(text: str, pattern: str, by: str, flags: str = "g") -> str:
+    """Return the text with all matches replaced, or by the flags the first one."""
     made, at = "", 0
-    for found in re.finditer(pattern, text):
+    ignored = re.IGNORECASE if [each for each in flags if each in "ic"][-1:] == ["i"] else 0
+    for found in [*re.finditer(pattern, text, ignored)][: None if "g" in flags else 1]:
         made += text[at : found.start()] + filled(by, found)
         at = found.end()
     return made + text[at:]

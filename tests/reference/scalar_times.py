@@ -142,9 +142,29 @@ def unix_timestamp(given: int | str, pattern: str = "yyyy-MM-dd HH:mm:ss") -> in
     return at // 1_000_000
 
 
+def hour_and_minute(at: int, pattern: str) -> str:
+    """Return a time of day as text by a pattern of hours and minutes."""
+    hour, minute = divmod(at // 60_000_000, 60)
+    return {"HH:mm": f"{hour:02}:{minute:02}"}[pattern]
+
+
+def hour_of_text(text: str, pattern: str) -> int:
+    """Return the time of day of a text that is an hour.
+
+    Raises:
+        FailureError: it is none.
+    """
+    assert pattern == "HH"
+    if not re.fullmatch("[01][0-9]|2[0-3]", text):
+        raise FailureError(NOT_CASTABLE)
+    return int(text) * 3_600_000_000
+
+
 TIME_FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {
     "date_format": written,
     "date_trunc": date_trunc,
+    "format_time": hour_and_minute,
+    "parse_time": hour_of_text,
     "epoch_millis": lambda a: a // 1000,
     "timestamp_add": later,
     "timestamp_diff": units_between,

@@ -96,6 +96,14 @@ ENTRIES: Final[Mapping[str, ManualEntry]] = {
         "'[1]' IS NOT JSON OBJECT",
         "IS_JSON('[1]', 'array')",
     ),
+    "json_document": entry(
+        "The text as a document, without spaces. It is `CAST(text AS JSON)`, and `text::jsonb`; TRY_CAST gives NULL where it fails. A value of another type becomes the document that JSON_STRING gives.",
+        """JSON('{"a": [1, 2]}') = '{"a":[1,2]}'""",
+        """('{"a": 1}'::jsonb -> 'a') = '1'""",
+        "CAST(ARRAY[1, 2] AS JSON) = '[1,2]'",
+        "TRY_CAST('{' AS JSON) IS NULL",
+        fails="FSQL-E503 if the text is not JSON",
+    ),
     "json_valid": entry("Whether the text is JSON.", "JSON_VALID('[1]')", "NOT JSON_VALID('[1,]')"),
     "json_typeof": entry(
         "The kind of the document, or of the value at a path: `object`, `array`, `string`, `number`, `boolean` or `null`. NULL where there is nothing.",

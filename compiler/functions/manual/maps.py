@@ -23,6 +23,10 @@ ENTRIES: Final[Mapping[str, ManualEntry]] = {
         "MAP_FROM_ENTRIES(ARRAY[ROW('a', 1), ROW('b', 2)]) = MAP['a', 1, 'b', 2]",
         fails="FSQL-E510 if an entry or a key is NULL",
     ),
+    "array_histogram": entry(
+        "How often each value of an array occurs; NULLs are not counted. HISTOGRAM(x) does the same with the values of a group.",
+        "ARRAY_HISTOGRAM(ARRAY['b', 'a', 'b', NULL]) = MAP['a', 1, 'b', 2]",
+    ),
     "map_from_arrays": entry(
         "The map of keys and their values.",
         "MAP_FROM_ARRAYS(ARRAY['a', 'b'], ARRAY[1, 2]) = MAP['a', 1, 'b', 2]",

@@ -140,8 +140,10 @@ ENTRIES: Final[Mapping[str, ManualEntry]] = {
         "REGEXP_EXTRACT('id=42;', 'id=([0-9]+)', 1) = '42'",
     ),
     "regexp_replace": entry(
-        "The text with all matches replaced; in the replacement, `$1` is the first group, `$0` the match, and `\\$` a dollar sign.",
+        "The text with all matches replaced; in the replacement, `$1` is the first group, `$0` the match, and `\\$` a dollar sign. With flags, a constant, as in PostgreSQL: only the first match is replaced unless they have `g`; `i` ignores case.",
         "REGEXP_REPLACE('a1b2', '([0-9])', '<$1>') = 'a<1>b<2>'",
+        "REGEXP_REPLACE('a1A2', 'a', 'x', 'i') = 'x1A2'",
+        "REGEXP_REPLACE('a1A2', 'a', 'x', 'gi') = 'x1x2'",
     ),
     "regexp_substr": entry(
         "The text of the first match; NULL if there is none.",

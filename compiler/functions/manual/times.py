@@ -48,6 +48,15 @@ ENTRIES: Final[Mapping[str, ManualEntry]] = {
         "DATE_FORMAT('2026-05-17 12:30:00', 'HH:mm') = '12:30'",
         fails=UNREADABLE,
     ),
+    "format_time": entry(
+        "The TIME as text, by a Java pattern without parts of a date.",
+        "FORMAT_TIME(TIME '12:30:05.25', 'h:mm a, ss.SS') = '12:30 PM, 05.25'",
+    ),
+    "parse_time": entry(
+        "The TIME that a text names, by a Java pattern without parts of a date.",
+        "PARSE_TIME('1:05 PM', 'h:mm a') = TIME '13:05:00'",
+        fails=UNREADABLE,
+    ),
     "strftime": entry(
         "The timestamp as text, by a pattern of strftime.",
         f"STRFTIME({_AT}, '%Y-%m-%d %H:%M') = '2026-05-17 12:30'",

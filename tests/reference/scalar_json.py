@@ -1,0 +1,140 @@
+"""JSON_VALUE, JSON_QUERY and JSON_EXISTS with the values of their clauses, by Python's JSON."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from fsql.compiler.sqltypes import STRING, Kind
+from fsql.tests.reference.failure import NOT_CASTABLE, FailureError
+from fsql.tests.reference.scalar_casts import cast
+
+if TYPE_CHECKING:
+    from fsql.compiler.expression import Value
+    from fsql.compiler.sqltypes import SqlType
+
+_MISSING = object()
+
+
+class Number(str):
+    """A number as it is written."""
+
+    __slots__ = ()
+
+
+def refuse(_constant: str) -> NoReturn:
+    """Refuse NaN and infinities, which are not JSON."""
+    raise ValueError
+
+
+def parsed(text: str) -> Any:
+    """Return a document, with its numbers as written.
+
+    Raises:
+        FailureError: the text is not JSON.
+    """
+    try:
+        return json.loads(text, parse_int=Number, parse_float=Number, parse_constant=refuse)
+    except ValueError:
+        raise FailureError(NOT_CASTABLE) from None
+
+
+def written(value: Any) -> str:
+    """Return a document as text, without spaces."""
+    if isinstance(value, Number):
+        return str(value)
+    if isinstance(value, list):
+        return "[" + ",".join(map(written, value)) + "]"
+    if isinstance(value, dict):
+        return "{" + ",".join(f"{written(k)}:{written(v)}" for k, v in value.items()) + "}"
+    return json.dumps(value, ensure_ascii=False)
+
+
+def text_of(value: Any) -> str | None:
+    """Return what JSON_VALUE gives of a value; a document inside is its JSON."""
+    if value is None:
+        return None
+    if isinstance(value, str) and not isinstance(value, Number):
+        return value
+    return written(value)
+
+
+def at_path(document: Any, path: str) -> Any:
+    """Return the value at a path of keys and indexes."""
+    for key, index in re.findall(r"\.(\w+)|\[(\d+)\]", path):
+        try:
+            if not isinstance(document, dict if key else list):
+                return _MISSING
+            document = document[key] if key else document[int(index)]
+        except LookupError:
+            return _MISSING
+    return document
+
+
+def found_by(function: str, document: Any, path: str) -> Value:
+    """Return what a function without clauses finds, None if there is nothing."""
+    value = at_path(document, path)
+    if function == "json_exists":
+        return value is not _MISSING or None
+    if value is _MISSING:
+        return None
+    nested = isinstance(value, list | dict)
+    if function == "json_value":
+        return None if nested else text_of(value)
+    if function == "json_query" or (nested and function.endswith("needed")):
+        return written(value) if nested else None
+    return written([value])
+
+
+def elements(text: str, type_: SqlType) -> tuple[Value, ...]:
+    """Return the elements of an array, cast to a type.
+
+    Raises:
+        FailureError: it is no array, or an element has no such value.
+    """
+    items = parsed(text)
+    if not isinstance(items, list):
+        raise FailureError(NOT_CASTABLE)
+    texts = map(text_of, items)
+    return tuple(None if each is None else cast(each, STRING, type_) for each in texts)
+
+
+def with_clauses(name: str, values: list[Any], result: SqlType) -> Value:
+    """Return the value of a function whose name ends with `_or` or `_or_fail`.
+
+    Raises:
+        FailureError: there is no value, and a clause says that the row fails.
+    """
+    function, _, end = name.partition("_or")
+    text, path = values[:2]
+    fails = values[2:4] if end else ["KEEP", "KEEP"]
+    on_empty, on_error = values[-2:]
+    if text is None:
+        return None
+    try:
+        value = found_by(function, parsed(text), path)
+        if isinstance(value, str) and result.kind is Kind.ARRAY and result.element is not None:
+            value = elements(value, result.element)
+        elif isinstance(value, str):
+            value = cast(value, STRING, result)
+    except FailureError:
+        if fails[1] == "FAIL":
+            raise
+        return on_error
+    if value is None:
+        if fails[0] == "FAIL":
+            raise FailureError(NOT_CASTABLE)
+        return on_empty
+    return value
+
+
+def pairs(*parts: str | None, nulls: bool = True) -> str:
+    """Return an object of the keys that are not NULL, and with `nulls` of the documents that are not."""
+    each = [parts[at : at + 2] for at in range(0, len(parts) - 1, 2)]
+    kept = [
+        f"{json.dumps(key, ensure_ascii=False)}:{value or 'null'}"
+        for key, value in each
+        if key is not None and (nulls or value is not None)
+    ]
+    return "{" + ",".join(kept) + "}"
