@@ -12,6 +12,7 @@ from fsql.compiler.binder.format_columns import check_format_columns
 from fsql.compiler.binder.inspect import find_kind
 from fsql.compiler.binder.metadata import metadata_columns
 from fsql.compiler.binder.options import TableOptions, bind_options, check_clock_options
+from fsql.compiler.binder.other_options import with_own_options
 from fsql.compiler.binder.partitions import partition_columns, with_path_partitions, without
 from fsql.compiler.binder.query import bind_view
 from fsql.compiler.binder.report import Refusal, no_column, not_implemented, refusal
@@ -43,6 +44,7 @@ def create_table(table: syntax.CreateTable, ordinal: int, context: Context) -> N
     name = simple_name(table.name)
     if exists(name, context, if_not_exists=table.if_not_exists):
         return
+    table = with_own_options(table, context.report)
     if table.like is not None:
         table = like_table(table, context)
     inferred = not any(isinstance(each, syntax.PhysicalColumn) for each in table.columns)

@@ -34,8 +34,6 @@ _OTHER_CONNECTORS: Final[Mapping[str, str]] = {
     "jdbc": _NO_DATABASE,
     "mysql-cdc": _NO_DATABASE,
     "postgres-cdc": _NO_DATABASE,
-    "filesystem": "write 'connector' = 'file'",
-    "print": "write 'connector' = 'stdout'",
     "faker": "write 'connector' = 'datagen'",
 }
 """Help for the connectors of other systems."""

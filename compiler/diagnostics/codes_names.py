@@ -205,7 +205,7 @@ NAME_ROWS: Final[tuple[Row, ...]] = (
     (
         "W203",
         "clause has no effect",
-        "A clause or a hint of another system cannot change the results here.",
+        "A clause, option or hint of another system cannot change the results here.",
         "Remove it; the message names the replacement, if there is one.",
         "CREATE TABLE t (a INT, day DATE) PARTITIONED BY (day) WITH ('connector' = 'blackhole');",
     ),

@@ -14,13 +14,12 @@ ROW_OPTIONS: Final = (
         "count",
         OptionKind.COUNT,
         "number of records; endless if not given",
-        elsewhere=("number-of-rows",),
     ),
     Option(
         RATE,
         OptionKind.POSITIVE,
         "records a second; as fast as possible if not given",
-        elsewhere=("rows-per-second", "datagen.rows.per.second"),
+        elsewhere=("datagen.rows.per.second",),
         effect=Effect.PACE,
     ),
     Option(
