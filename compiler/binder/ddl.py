@@ -44,7 +44,7 @@ def create_table(table: syntax.CreateTable, ordinal: int, context: Context) -> N
     name = simple_name(table.name)
     if exists(name, context, if_not_exists=table.if_not_exists):
         return
-    table = with_own_options(table, context.report)
+    table = with_own_options(table, _base_connector(table, context), context.report)
     if table.like is not None:
         table = like_table(table, context)
     inferred = not any(isinstance(each, syntax.PhysicalColumn) for each in table.columns)
@@ -93,6 +93,12 @@ def create_table(table: syntax.CreateTable, ordinal: int, context: Context) -> N
             partitioned_by=partitioned_by,
         )
     )
+
+
+def _base_connector(table: syntax.CreateTable, context: Context) -> str | None:
+    """Return the connector of the table that LIKE names; None if there is none."""
+    base = None if table.like is None else context.catalog.find(table.like.table.parts[-1])
+    return base.connector.name if isinstance(base, TableEntry) else None
 
 
 def create_view(view: syntax.CreateView, context: Context) -> None:

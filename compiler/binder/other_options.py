@@ -70,17 +70,37 @@ _REFUSED: Final[Mapping[str, str]] = {
 }
 """Options for which there is nothing here, with what to do instead."""
 _IGNORE_ERRORS: Final = frozenset({"json.ignore-parse-errors", "csv.ignore-parse-errors"})
+_KAFKA: Final = "kafka"
+_KAFKA_KEYS: Final[Mapping[str, str]] = {
+    "properties.bootstrap.servers": "servers",
+    "value.format": "format",
+}
+_KAFKA_VALUES: Final[Mapping[str, tuple[str, Mapping[str, str]]]] = {
+    "scan.startup.mode": (
+        "start",
+        {"earliest-offset": "earliest", "latest-offset": "latest"},
+    ),
+    "scan.bounded.mode": ("ends", {"unbounded": "never", "latest-offset": "latest"}),
+}
 _URI: Final = "file:"
 
 
-def with_own_options(table: syntax.CreateTable, report: Report) -> syntax.CreateTable:
-    """Return a table whose options have the names of fsql.
+def with_own_options(
+    table: syntax.CreateTable, base: str | None, report: Report
+) -> syntax.CreateTable:
+    """Return a table whose options have the names of fsql; `base` is the connector of the table in LIKE.
 
     Raises:
         Refusal: E213, E214, for an option or a value for which there is nothing here.
     """
     from_flink = any(_is_filesystem(each) for each in table.options)
-    made = [own for each in table.options for own in _translate(each, report, uri=from_flink)]
+    connectors = [each for each in table.options if each.key.value.lower() == "connector"]
+    connector = connectors[0].value.value if connectors else base
+    if connector == _KAFKA:
+        options = [own for each in table.options for own in _kafka(each, report)]
+    else:
+        options = list(table.options)
+    made = [own for each in options for own in _translate(each, report, uri=from_flink)]
     made = _with_count(made)
     keys = {each.key.value.lower(): each.value.value for each in made}
     if from_flink and keys.get("format") == "csv" and "header" not in keys:
@@ -90,6 +110,27 @@ def with_own_options(table: syntax.CreateTable, report: Report) -> syntax.Create
 
 def _is_filesystem(option: syntax.TableOption) -> bool:
     return (option.key.value.lower(), option.value.value.lower()) == ("connector", "filesystem")
+
+
+def _kafka(written: syntax.TableOption, report: Report) -> Iterable[syntax.TableOption]:
+    """Yield what an option of a topic is called here.
+
+    Raises:
+        Refusal: E214.
+    """
+    key, value = written.key.value.lower(), written.value.value
+    if key in _KAFKA_VALUES:
+        own, values = _KAFKA_VALUES[key]
+        _check_value(written, tuple(values), f"see '{own}' in docs/connectors.md")
+        yield _option(written, own, values[value.lower()])
+    elif key in _KAFKA_KEYS:
+        yield _option(written, _KAFKA_KEYS[key], value)
+    elif key == "properties.group.id":
+        helps = ("jobs do not share a topic: each reads all partitions",)
+        message = f"option '{key}' has no effect"
+        report.warn(Diagnostic("W203", message, Label(written.key.span), helps=helps))
+    else:
+        yield written
 
 
 def _translate(

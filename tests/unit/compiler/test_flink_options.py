@@ -91,3 +91,22 @@ def test_like_replaces_an_option_by_whatever_name() -> None:
         "connector": "datagen",
         "count": "1",
     }
+
+
+def test_a_topic_of_kafka() -> None:
+    written = (
+        "'connector' = 'kafka', 'topic' = 'a', 'properties.bootstrap.servers' = 'h:1',"
+        " 'scan.startup.mode' = 'earliest-offset', 'scan.bounded.mode' = 'latest-offset',"
+        " 'value.format' = 'json'"
+    )
+    assert options_of(f"CREATE TABLE t (n BIGINT) WITH ({written})") == {
+        "connector": "kafka",
+        "topic": "a",
+        "servers": "h:1",
+        "start": "earliest",
+        "ends": "latest",
+        "format": "json",
+    }
+    base = f"CREATE TABLE b (n BIGINT) WITH ({written})"
+    like = "CREATE TABLE t WITH ('scan.startup.mode' = 'latest-offset') LIKE b"
+    assert options_of(f"{base}; {like}")["start"] == "latest"
