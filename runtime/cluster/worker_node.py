@@ -147,7 +147,7 @@ class WorkerNode:
                 return epoch.on_loaded(event, now)
             case NotLoaded(_, reason, diagnostics, disk_failed):
                 if diagnostics is not None:
-                    return epoch.report_failure(diagnostics, now)
+                    return epoch.fail(diagnostics, now)  # a front that was adopted has no reader
                 return self._leave(reason, now, disk_failed=disk_failed)
             case ShardLost():
                 if event.diagnostics is not None:
