@@ -277,7 +277,9 @@ def plan_scale(reporter: Reporter, **flags: Any) -> None:  # noqa: ANN401
     """Level the bins of frequent keys over simulated workers, and measure how long a choice takes.
 
     "equal_over_mean" and "levelled_over_mean" are the rows of the busiest worker by the mean; no owner map is
-    more even than "best_possible", since a bin has one owner.  The last object has the seconds in which a
+    more even than "best_possible", since a bin has one owner.  Objects with "exchanges" are of a job of two
+    exchanges with opposite skew: "each" is for the exchange that is less even, "sum" for both together, with
+    equal bins, one levelled map for both, and one for each.  The last object has the seconds in which a
     tick is chosen for the greatest number of workers, with the reason.
     """
     from fsql.benchmarks.plan_scale import PlanScale, measure_plans

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from fsql.benchmarks.curve import latency_svg
 from fsql.benchmarks.paced import SCRIPT, Paced, percentiles, run_paced
 from fsql.compiler.diagnostics import FsqlError
-from fsql.compiler.owner_map import OwnerMap
+from fsql.compiler.owners import Owners
 from fsql.compiler.plan_choices import NO_CHOICES
 from fsql.connectors.generated.pace import Peak
 from fsql.console.chart import Mark, Span
@@ -100,7 +100,7 @@ class _Ticks:
 
     def _change_workers(self, job: JobProcess, at: float, workers: int) -> None:
         time.sleep(max(0.0, at - time.monotonic()))
-        owners = OwnerMap.of_equal_ranges(workers)
+        owners = Owners.of_equal_ranges(workers)
         reason = f"{workers} worker{'s' if workers > 1 else ''} proposed"
         tick = propose(job.state, job_of_state(job.state), owners, NO_CHOICES, reason)
         wait_until_ended(job.state, tick, seconds=_WAIT_SECONDS, is_running=job.is_running)

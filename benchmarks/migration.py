@@ -14,6 +14,7 @@ import numpy as np
 
 from fsql.benchmarks.paced import SCRIPT, Paced, run_paced
 from fsql.compiler.owner_map import BINS, OwnerMap
+from fsql.compiler.owners import Owners
 from fsql.compiler.plan_choices import NO_CHOICES
 from fsql.job.ticks import job_of_state, propose, wait_until_ended
 
@@ -60,7 +61,7 @@ class _Proposal:
     def __call__(self, job: JobProcess, start: float) -> None:
         time.sleep(max(0.0, start + _QUIET * self.seconds - time.monotonic()))
         description = job_of_state(job.state)
-        owners = OwnerMap((1,) * BINS, 2)
+        owners = Owners(OwnerMap((1,) * BINS, 2))
         self.proposed_at = time.monotonic()
         tick = propose(job.state, description, owners, NO_CHOICES, "benchmark")
         self.record = wait_until_ended(

@@ -2,7 +2,9 @@
 
 The histograms of bins are those of keys by Zipf's law, counted as an exchange counts them; the workers are
 numbers.  `best_possible` is the heaviest bin over the mean, or 1: a bin has one owner, so no map of owners is
-more even.  Then a tick is chosen for a plan of many stages, from statistics of all its bins and workers.
+more even.  Then two exchanges are levelled, with one map for both and with one for each.  Their skew is
+opposite: the frequent keys of the second are in the bins where the first has rare ones.  At last a tick is
+chosen for a plan of many stages, from statistics of all its bins and workers.
 """
 
 from __future__ import annotations
@@ -12,14 +14,17 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+import numpy as np
+
 from fsql.benchmarks.zipf import ZipfKeys, busiest_over_mean
 from fsql.compiler.owner_map import BINS, OwnerMap
+from fsql.compiler.owners import Owners
 from fsql.compiler.tick_plan import FoldHead
 from fsql.job.compilation import compile_job
 from fsql.job.script_file import script_of_text
 from fsql.optimizer.choose import choose
-from fsql.optimizer.choose_tick import INTERVALS_MIN, Situation, choose_tick
-from fsql.optimizer.levelling import level
+from fsql.optimizer.choose_tick import INTERVALS_MIN, Situation, choose_tick, over_mean
+from fsql.optimizer.levelling import by_owners, level, level_exchanges
 from fsql.optimizer.statistics import Cost, FoldLoad, Load, OperatorLoad, Statistics, WorkerLoad
 
 if TYPE_CHECKING:
@@ -55,6 +60,7 @@ def measure_plans(scale: PlanScale) -> Iterator[dict[str, Any]]:
         drawn = [ZipfKeys(exponent, _ROWS, seed).bins() for seed in range(scale.draws)]
         for workers in scale.workers:
             yield _evenness(exponent, drawn, workers)
+            yield _two_exchanges(exponent, drawn, workers)
     first = ZipfKeys(scale.exponents[0], _ROWS).bins()
     yield _choice(max(scale.workers), scale.stages, first)
 
@@ -80,6 +86,36 @@ def _evenness(exponent: float, drawn: Sequence[NDArray[Any]], workers: int) -> d
         "levelled_over_mean": round(statistics.median(after), 3),
         "best_possible": round(statistics.median(best), 3),
         "moved_bins": round(statistics.median(moved)),
+    }
+
+
+def _two_exchanges(exponent: float, drawn: Sequence[NDArray[Any]], workers: int) -> dict[str, Any]:
+    """Return how even the owners of two exchanges are, the median of the draws.
+
+    The second has 1.5 times the rows.
+    "each" is the busiest worker over the mean in the exchange where this is greater, "sum" in both together.
+    """
+    equal = Owners.of_equal_ranges(workers)
+    found: dict[str, list[float]] = {}
+    for bins in drawn:
+        ordered = np.sort(bins)
+        rows = {"first": ordered, "second": 1.5 * ordered[::-1]}
+        costs = {name: dict(enumerate(of.tolist())) for name, of in rows.items()}
+        shared, own = (
+            level_exchanges(equal, costs, [0.0] * workers, groups)
+            for groups in ([list(rows)], [[name] for name in rows])
+        )
+        for plan, owners in (("equal", equal), ("one_map", shared), ("own_maps", own)):
+            each = max(busiest_over_mean(owners.of(name), of) for name, of in rows.items())
+            loads = by_owners(owners, costs)
+            found.setdefault(f"{plan}_each_over_mean", []).append(each)
+            found.setdefault(f"{plan}_sum_over_mean", []).append(over_mean(loads))
+    return {
+        "benchmark": "plan-scale",
+        "exponent": exponent,
+        "workers": workers,
+        "exchanges": 2,
+        **{name: round(statistics.median(values), 3) for name, values in found.items()},
     }
 
 
@@ -116,7 +152,7 @@ def _folds(plan: TickPlan) -> list[FoldHead]:
 
 def _statistics(plan: TickPlan, bins: NDArray[Any]) -> Statistics:
     """Return what a collector finds where the workers are busy with the rows of their bins."""
-    owners, folds = plan.assignment.bins, _folds(plan)
+    owners, folds = plan.assignment.owners.every, _folds(plan)
     busy_mean = _BUSIEST / busiest_over_mean(owners, bins)
     rates = bins * (busy_mean * owners.workers / _SECONDS_A_ROW / len(folds) / float(bins.sum()))
     total = float(rates.sum())

@@ -37,6 +37,7 @@ from fsql.benchmarks.measure import SCRIPTS
 from fsql.benchmarks.zipf import ZipfKeys, busiest_over_mean
 from fsql.compiler.diagnostics import FsqlError
 from fsql.compiler.owner_map import OwnerMap
+from fsql.compiler.owners import Owners
 from fsql.compiler.plan_choices import NO_CHOICES
 from fsql.console.chart import (
     BOTTOM,
@@ -190,7 +191,7 @@ def propose_level_owners(state: Path, bins: NDArray[np.int64]) -> None:
         FsqlError: if no tick can be proposed now.
     """
     costs = {number: float(rows) for number, rows in enumerate(bins.tolist())}
-    owners = level(OwnerMap.of_equal_ranges(WORKERS), costs, [0.0] * WORKERS)
+    owners = Owners(level(OwnerMap.of_equal_ranges(WORKERS), costs, [0.0] * WORKERS))
     propose(state, job_of_state(state), owners, NO_CHOICES, "the best plan")
 
 

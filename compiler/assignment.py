@@ -1,16 +1,14 @@
-"""The assignment of a tick plan: which worker owns which fronts and which hash bins."""
+"""The assignment of a tick plan: which worker owns which fronts, and which hash bins of which exchanges."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from fsql.compiler.owner_map import BIN_SHIFT, OwnerMap
-
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from fsql.compiler.owner_map import BinRanges
+    from fsql.compiler.owners import Owners
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,23 +22,23 @@ class FrontTask:
 
 @dataclass(frozen=True, slots=True)
 class Assignment:
-    """The owner of each front and of each hash bin.
+    """The owner of each front and of each hash bin of each exchange.
 
     `readers` has the owner of each front, by number.  With () all workers take fronts in turn: the number of
     fronts is not known to the plan.
     """
 
-    bins: OwnerMap
+    owners: Owners
     readers: tuple[int, ...] = ()
 
     @property
     def workers(self) -> int:
         """Return how many workers there are."""
-        return self.bins.workers
+        return self.owners.workers
 
     def owner_of_front(self, front: int) -> int:
         """Return the worker that reads for a front, given its number."""
-        return self.readers[front] if self.readers else front % self.bins.workers
+        return self.readers[front] if self.readers else front % self.owners.workers
 
     def fronts_of(self, worker: int, fronts: Iterable[FrontTask]) -> tuple[FrontTask, ...]:
         """Return those of the job's fronts that a worker reads for."""
@@ -49,14 +47,6 @@ class Assignment:
     def readers_of(self, fronts: Iterable[FrontTask]) -> tuple[int, ...]:
         """Return the owner of each of all `fronts` of a job, by number."""
         return tuple(self.owner_of_front(number) for number, _ in enumerate(fronts))
-
-    def owner_of_hash(self, key_hash: int) -> int:
-        """Return the worker that owns the keys with a hash of 32 bits."""
-        return self.bins.owners[key_hash >> BIN_SHIFT]
-
-    def bins_of(self, worker: int) -> BinRanges:
-        """Return the hash bins that a worker owns."""
-        return self.bins.bins_of(worker)
 
 
 def spread_fronts(readers: Sequence[int], workers: int) -> tuple[int, ...]:

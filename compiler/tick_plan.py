@@ -163,6 +163,12 @@ class TickPlan:
         return self.assignment.workers
 
     @property
+    def exchanges(self) -> dict[int, str]:
+        """Return the name of the exchange into each fold, by stage: the operator id of the fold."""
+        heads = [(number, stage.head) for number, stage in enumerate(self.stages)]
+        return {number: head.operator for number, head in heads if isinstance(head, FoldHead)}
+
+    @property
     def tables(self) -> dict[int, Table]:
         """Return the tables that are read, by ordinal, in the order of their stages."""
         heads = [stage.head for stage in self.stages if isinstance(stage.head, SourceHead)]

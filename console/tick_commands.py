@@ -71,7 +71,9 @@ def tick_propose(
     are spread over them; each continues at the row where the tick begins.
 
     Workers have the numbers 0, 1 and so on.  In FILE, the lines cover all bins from 0 to 4096 in order; empty
-    lines, and what follows a #, are ignored.
+    lines, and what follows a #, are ignored.  Rows are exchanged before each operator with keys.  A line
+    "exchange NAME", with the id of the operator (see `fsql explain --stage tick`), begins the lines of this
+    exchange only.  The lines before are for all other exchanges; without these, they keep their owners.
 
     With --json, standard output has one object: the number "tick"; with --wait, as `fsql tick show --json`.
     """
@@ -165,7 +167,8 @@ def tick_show(
     With --json, standard output has one object: "tick", "state" ("proposed", "taken" or "refused"), "reason",
     "proposed_at" (seconds since 1970), "seconds" from when the coordinator read the proposal until the tick
     ended, "position" where it began (time and origin), "moved_bins", "refused" (why, or ""), "workers",
-    "owners" (worker, first bin and end of each range; empty if they stay), "readers" (the worker that reads
+    "owners" (worker, first bin and end of each range; empty if they stay), "exchanges" (an object with the
+    owners of exchanges that have others than these, by name), "readers" (the worker that reads
     each split of the input, in the order of the tables and splits; empty if they stay), and "changes" (what
     has changed in the plan, and which splits have another reader, a line each).
     """

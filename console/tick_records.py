@@ -9,6 +9,7 @@ from fsql.compiler.diagnostics.numbers import count_text, seconds_text
 from fsql.runtime.coordination.ticks import TickRecord
 
 if TYPE_CHECKING:
+    from fsql.compiler.owners import OwnerRanges
     from fsql.runtime.coordination.ticks import TickProposal
 
 TITLES: Final = ("tick", "state", "proposed", "took", "moved bins", "reason", "")
@@ -41,6 +42,7 @@ def tick_fields(tick: TickProposal | TickRecord) -> dict[str, object]:
         "refused": "" if record is None else record.refused,
         "workers": proposal.workers_of_tick,
         "owners": proposal.owners,
+        "exchanges": dict(proposal.exchanges),
         "readers": proposal.readers,
         "changes": () if record is None else record.changes,
     }
@@ -75,11 +77,17 @@ def tick_text(tick: TickProposal | TickRecord) -> str:
     lines.append(f"workers: {proposal.workers_of_tick}")
     if proposal.readers:
         lines.append(f"readers of the input, in order: {', '.join(map(str, proposal.readers))}")
-    if not proposal.owners:
-        return "\n".join([*lines, "owners: as before"]) + "\n"
-    lines.append("owners (worker, first bin, end):")
-    lines += [f"{owner} {first} {end}" for owner, first, end in proposal.owners]
+    if proposal.owners:
+        lines += ["owners (worker, first bin, end):", *_range_lines(proposal.owners)]
+    else:
+        lines.append(f"owners{' of others' if proposal.exchanges else ''}: as before")
+    for exchange, ranges in proposal.exchanges:
+        lines += [f"exchange {exchange}", *_range_lines(ranges)]
     return "\n".join(lines) + "\n"
+
+
+def _range_lines(ranges: OwnerRanges) -> list[str]:
+    return [f"{owner} {first} {end}" for owner, first, end in ranges]
 
 
 def _time_text(seconds: float) -> str:

@@ -11,6 +11,7 @@ from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.compiler.diagnostics.codes import CODES
 from fsql.compiler.diagnostics.numbers import count_text, seconds_text
 from fsql.compiler.owner_map import BINS, OwnerMap
+from fsql.compiler.owners import Owners
 from fsql.compiler.plan_choices import NO_CHOICES
 from fsql.console.state_of_job import not_running_error
 from fsql.console.text_table import text_table
@@ -18,14 +19,13 @@ from fsql.console.tick_records import TITLES, proposal_of, tick_fields, tick_row
 from fsql.console.written_file import write_text
 from fsql.deployment.directory import locked_by
 from fsql.job.choices_file import choices_file_of, file_text, plan_of, read_choices
+from fsql.job.owners_file import OwnersFile, check_worker, read_owners
 from fsql.job.ticks import (
-    check_worker,
     choices_now,
     job_of_state,
     not_taken,
     propose,
     propose_when_free,
-    read_owners,
     read_ticks,
     wait_until_ended,
     workers_now,
@@ -61,8 +61,9 @@ def propose_tick(
     def propose_now() -> int:
         job = job_of_state(state)
         workers = flags["workers"] or workers_now(state, job)
-        owners, choices = _owners(flags, workers), _choices(flags, state, job)
-        return propose(state, job, owners, choices, flags["reason"])
+        given, choices = _owners(flags, workers, state, job), _choices(flags, state, job)
+        owners = None if given.every is None else Owners.of_maps(given.every, given.exchanges)
+        return propose(state, job, owners, choices, flags["reason"], given.exchanges)
 
     if not flags["wait"]:
         number = propose_now()
@@ -85,15 +86,24 @@ def _choices(flags: Mapping[str, Any], state: Path, job: JobDescription) -> Plan
     return read_choices(flags["plan"], job, plan_of(job, choices_now(state, job)))
 
 
-def _owners(flags: Mapping[str, Any], workers: int) -> OwnerMap | None:
+def _owners(flags: Mapping[str, Any], workers: int, state: Path, job: JobDescription) -> OwnersFile:
+    def exchanges() -> list[str]:
+        return [*plan_of(job, choices_now(state, job)).exchanges.values()]
+
     if flags["bins"] is not None:
-        return read_owners(flags["bins"], workers)
+        given = read_owners(flags["bins"], workers, exchanges)
+        if given.every is None and flags["workers"] is not None:
+            message = (
+                f'"{flags["bins"]}": with --workers, the file must have the owners of all exchanges'
+            )
+            raise FsqlError([Diagnostic("E651", message, helps=(CODES["E651"].fix,))])
+        return given
     if flags["to"] is None:
         if not flags["equal"] and flags["workers"] is None:
-            return None
-        return OwnerMap.of_equal_ranges(workers)
+            return OwnersFile()
+        return OwnersFile(OwnerMap.of_equal_ranges(workers))
     check_worker(flags["to"], workers)
-    return OwnerMap((flags["to"],) * BINS, workers)
+    return OwnersFile(OwnerMap((flags["to"],) * BINS, workers))
 
 
 def print_choices(state: Path, file: Path | None) -> None:

@@ -198,7 +198,7 @@ class _Bootstrap:
 
         def store(position: Root, operator: str, parts: list[IncrementalSnapshot]) -> None:
             for worker, state in enumerate(workers):
-                bins = job.plan.assignment.bins_of(worker)
+                bins = job.plan.assignment.owners.of(operator).bins_of(worker)
                 own = [rows_of_bins(part, bins) for part in parts]
                 if any(map(len, own)):
                     state.store(
@@ -258,7 +258,7 @@ class _Bootstrap:
     def _worker(self, number: int) -> WorkerState:
         state = WorkerState(LocalDirectory(self.state), number)
         self.stack.callback(state.close)
-        state.load(None, self.epoch, self.job.plan.assignment.bins_of(number))
+        state.load(None, self.epoch, self.job.plan.assignment.owners.bins_of(number))
         return state
 
     def _keep_lease(self) -> None:
@@ -289,7 +289,8 @@ class _Bootstrap:
             workers=plan.workers,
             members=numbers,
             present=numbers,
-            owners=plan.assignment.bins.ranges,
+            owners=plan.assignment.owners.ranges,
+            exchanges=plan.assignment.owners.exchange_ranges,
             choices=choices_of(plan),
             segments=tuple(segment for worker in workers for segment in worker.live),
             fronts=tuple(self._points(computed)),

@@ -13,7 +13,7 @@ import msgspec
 
 from fsql.compiler.assignment import Assignment
 from fsql.compiler.explain.choices import changed_choices
-from fsql.compiler.owner_map import OwnerMap
+from fsql.compiler.owners import ExchangeRanges, OwnerRanges, Owners, fault_of_ranges
 from fsql.compiler.plan_choices import NO_CHOICES, PlanChoices, fault_of_choices, with_choices
 from fsql.optimizer.choose import HASH_BINS
 from fsql.optimizer.first_plan import choose_first
@@ -37,13 +37,15 @@ class FirstPlan(msgspec.Struct, frozen=True):
     """The choices before a job first starts, for the plan of a graph and for a number of workers.
 
     `owners` has worker, first bin and end (exclusive) of each range, and is empty if they are unchanged.
+    `exchanges` has the owner maps of exchanges that have another one, by name.
     """
 
     graph: str
     workers: int
-    owners: tuple[tuple[int, int, int], ...] = ()
+    owners: OwnerRanges = ()
     choices: PlanChoices = NO_CHOICES
     reasons: tuple[str, ...] = ()
+    exchanges: ExchangeRanges = ()
 
 
 def given_profile(path: Path) -> GivenProfile:
@@ -62,8 +64,11 @@ def first_plan(plan: TickPlan, graph: str, given: GivenProfile) -> FirstPlan:
     if given.profile is None:
         return FirstPlan(graph, plan.workers, reasons=(given.problem,))
     choice = choose_first(plan, given.profile)
-    owners = () if choice.owners is None else choice.owners.ranges
-    return FirstPlan(graph, plan.workers, owners, choice.choices, choice.reasons)
+    first = FirstPlan(graph, plan.workers, choices=choice.choices, reasons=choice.reasons)
+    if choice.owners is None:
+        return first
+    owners, exchanges = choice.owners.ranges, choice.owners.exchange_ranges
+    return msgspec.structs.replace(first, owners=owners, exchanges=exchanges)
 
 
 def with_first_plan(plan: TickPlan, graph: str, first: FirstPlan | None) -> TickPlan:
@@ -73,8 +78,9 @@ def with_first_plan(plan: TickPlan, graph: str, first: FirstPlan | None) -> Tick
     before = plan
     if not fault_of_choices(plan, first.choices):
         plan = with_choices(plan, first.choices)
-    if first.owners and first.workers == plan.workers:
-        owners = OwnerMap.of_ranges(first.owners, first.workers)
+    fits = not fault_of_ranges(first.owners, first.exchanges, plan.workers, plan.exchanges.values())
+    if first.owners and first.workers == plan.workers and fits:
+        owners = Owners.of_ranges(first.owners, first.exchanges, first.workers)
         plan = replace(plan, assignment=Assignment(owners, plan.assignment.readers))
         kept = tuple(each for each in plan.reasons if not each.startswith(HASH_BINS))
         plan = replace(plan, reasons=kept)

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.assignment import Assignment
-from fsql.compiler.owner_map import OwnerMap
+from fsql.compiler.owners import Owners
 from fsql.compiler.plan_choices import fault_of_choices, with_choices
 from fsql.optimizer.choose import HASH_BINS
 from fsql.optimizer.choose_tick import Situation
@@ -39,7 +39,7 @@ def plan_after(plan: TickPlan, tick: TickRecord) -> TickPlan:
         plan = with_choices(plan, proposal.choices)
     if not proposal.owners:
         return plan
-    owners = OwnerMap.of_ranges(proposal.owners, proposal.workers_of_tick)
+    owners = Owners.of_ranges(proposal.owners, proposal.exchanges, proposal.workers_of_tick)
     reasons = tuple(each for each in plan.reasons if not each.startswith(HASH_BINS))
     return replace(plan, assignment=Assignment(owners, plan.assignment.readers), reasons=reasons)
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import time
 from contextlib import closing, contextmanager
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.compiler.diagnostics.codes import CODES
-from fsql.compiler.owner_map import BINS, OwnerMap
 from fsql.compiler.plan_choices import NO_CHOICES
 from fsql.job.coordination import coordination_error, is_in_zookeeper, state_coordination
-from fsql.job.small_file import read_small_file
 from fsql.job.state_directory import read_description
 from fsql.runtime.coordination.embedded import FILE
 from fsql.runtime.coordination.port import CoordinationError
@@ -26,20 +25,19 @@ from fsql.runtime.coordination.ticks import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
 
+    from fsql.compiler.owner_map import OwnerMap
+    from fsql.compiler.owners import Owners
     from fsql.compiler.plan_choices import PlanChoices
     from fsql.job.description import JobDescription
     from fsql.runtime.coordination.port import Coordination
     from fsql.runtime.coordination.ticks import TickRecord
 
-OWNERS_BYTES_MAX: Final = 1 << 20
-"""The maximum size of a file with an owner map; one line for each bin takes a tenth of that."""
 REASON_CHARACTERS_MAX: Final = 1000
 _SESSION_SECONDS: Final = 10.0
 _POLL_SECONDS: Final = 0.05
-_RANGE_NUMBERS: Final = 3
 _OF_A_SCRIPT: Final = ("for the plan of a script: fsql explain SCRIPT --stage tick",)
 
 
@@ -60,60 +58,6 @@ def no_job_error(state: Path) -> FsqlError:
     message = f'directory "{state}" holds no state of a job'
     helps = ("give the state directory of a job that has begun to run", *_OF_A_SCRIPT)
     return FsqlError([Diagnostic("E614", message, helps=helps)])
-
-
-def read_owners(path: Path, workers: int) -> OwnerMap:
-    """Return the owner map in a file with lines `WORKER FIRST END`: the bins from FIRST on, below END.
-
-    The lines cover all bins in order.  Empty lines, and what follows a `#`, are ignored.
-
-    Raises:
-        FsqlError: E651, if it cannot be read or is malformed.
-    """
-    data = read_small_file(path, OWNERS_BYTES_MAX, _invalid)
-    owners: list[int] = []
-    for number, line in enumerate(data.decode(errors="replace").splitlines(), 1):
-        fields = line.partition("#")[0].split()
-        if fields:
-            where = f'"{path}", line {number}'
-            owner, end = _read_range(fields, where, len(owners))
-            check_worker(owner, workers, f"{where}: ")
-            owners += [owner] * (end - len(owners))
-    if len(owners) < BINS:
-        raise _invalid(
-            f'"{path}": the bins from {len(owners):,} on, below {BINS:,}, have no worker'
-        )
-    return OwnerMap(tuple(owners), workers)
-
-
-def _read_range(fields: list[str], where: str, first_expected: int) -> tuple[int, int]:
-    """Return the owner and the end of the range in a line."""
-    is_range = len(fields) == _RANGE_NUMBERS
-    if not is_range or not all(each.isascii() and each.isdecimal() for each in fields):
-        raise _invalid(f"{where}: a line must have three numbers, WORKER FIRST END")
-    if any(len(each) > len(str(OWNERS_BYTES_MAX)) for each in fields):
-        raise _invalid(f"{where}: a number is too large")
-    owner, first, end = (int(each) for each in fields)
-    if first != first_expected:
-        raise _invalid(
-            f"{where}: the range begins at bin {first:,}, and must begin at {first_expected:,}"
-        )
-    if not first < end <= BINS:
-        raise _invalid(f"{where}: the range must end above {first:,}, at {BINS:,} at most")
-    return owner, end
-
-
-def check_worker(worker: int, workers: int, where: str = "") -> None:
-    """Check that a job has a worker of that number.
-
-    Raises:
-        FsqlError: E651, if it does not.
-    """
-    if not 0 <= worker < workers:
-        numbers = "only worker 0" if workers == 1 else f"workers 0 to {workers - 1}"
-        message = f"{where}there is no worker {worker}: the job has {numbers}"
-        helps = ("name one of these, or change their number: fsql tick propose --workers N",)
-        raise FsqlError([Diagnostic("E651", message, helps=helps)])
 
 
 def _last_taken(state: Path) -> TickRecord | None:
@@ -148,11 +92,17 @@ class OtherTickError(FsqlError):
 
 
 def propose(
-    state: Path, job: JobDescription, owners: OwnerMap | None, choices: PlanChoices, reason: str
+    state: Path,
+    job: JobDescription,
+    owners: Owners | None,
+    choices: PlanChoices,
+    reason: str,
+    exchanges: Mapping[str, OwnerMap] = MappingProxyType({}),
 ) -> int:
     """Propose a tick to the job in a state directory, and return its number.
 
-    After the tick the job has the workers of the owner map; with None, owners and workers are unchanged.
+    After the tick the job has the workers of the owners.  With None, workers are unchanged, and so are the
+    owners of all exchanges except `exchanges`, by name.
 
     Raises:
         OtherTickError: if another tick has not ended.
@@ -160,9 +110,12 @@ def propose(
     """
     reason = reason[:REASON_CHARACTERS_MAX]
     workers = workers_now(state, job) if owners is None else owners.workers
-    ranges = () if owners is None else owners.ranges
-    now = time.time()
-    proposal = TickProposal(0, job.plan, job.workers, ranges, reason, now, workers, choices)
+    named = tuple((name, of.ranges) for name, of in sorted(exchanges.items()))
+    proposal = TickProposal(
+        *(0, job.plan, job.workers, () if owners is None else owners.ranges),
+        *(reason, time.time(), workers, choices),
+        exchanges=named if owners is None else owners.exchange_ranges,
+    )
     with _coordination(state) as coordination:
         session = coordination.open_session(_SESSION_SECONDS)
         try:
@@ -262,7 +215,3 @@ def _coordination(state: Path, *, read_only: bool = False) -> Iterator[Coordinat
             yield opened
     except CoordinationError as error:
         raise coordination_error(state, error) from None
-
-
-def _invalid(reason: str) -> FsqlError:
-    return FsqlError([Diagnostic("E651", reason, helps=(CODES["E651"].fix,))])

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from fsql.compiler import graph as graphs
 from fsql.compiler.assignment import Assignment
 from fsql.compiler.expression import ColumnRef
-from fsql.compiler.owner_map import OwnerMap
+from fsql.compiler.owners import Owners
 from fsql.compiler.tick_plan import HEAD, FoldHead, Policy, SinkPort, TickPlan, ToSink
 from fsql.optimizer.fuse import fuse
 from fsql.optimizer.replacements import mark_replacements
@@ -59,7 +59,7 @@ def choose(
     late_windows = tuple(
         vertex.origin for vertex in graph.vertices if isinstance(vertex.operation, graphs.LateSink)
     )
-    assignment = Assignment(OwnerMap.of_equal_ranges(workers))
+    assignment = Assignment(Owners.of_equal_ranges(workers))
     reasons.append(f"{HASH_BINS} ranges of equal size for {workers}, no estimate of their load")
     return TickPlan(stages, sinks, late_windows, assignment, tuple(reasons))
 

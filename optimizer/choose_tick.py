@@ -2,8 +2,8 @@
 
 Output never depends on it.  These are chosen, each with its reason:
 
-owners      which workers own hash bins: they level the measured cost, or the worker in the process of
-            the coordinator owns all bins while the load is low
+owners      which workers own hash bins: they level the measured cost of each exchange and of all together,
+            or the worker in the process of the coordinator owns all bins while the load is low
 policies    folds that apply too many rows again become ORDERED
 filters     conditions that drop many rows at a low cost come first (`filter_orders`)
 hot keys    rows of hot keys are pre-aggregated if a single key makes a worker the busiest
@@ -31,14 +31,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.owner_map import BINS, OwnerMap
+from fsql.compiler.owners import Owners
 from fsql.compiler.plan_choices import NO_CHOICES, PlanChoices
 from fsql.compiler.tick_plan import FoldHead, Policy
 from fsql.optimizer.filter_orders import choose_filter_orders
 from fsql.optimizer.hot_keys import choose_pre_aggregations
-from fsql.optimizer.levelling import level
+from fsql.optimizer.levelling import by_owner, by_owners, level_exchanges
+from fsql.optimizer.local_exchanges import exchanges_in_groups
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
     from fsql.compiler.tick_plan import TickPlan
     from fsql.optimizer.statistics import Statistics, WorkerLoad
@@ -81,7 +83,7 @@ class Situation:
 class TickChoice:
     """The changes of the next tick, if any: owners or choices; and a reason for each decision."""
 
-    owners: OwnerMap | None
+    owners: Owners | None
     choices: PlanChoices
     reasons: tuple[str, ...]
 
@@ -103,8 +105,8 @@ def choose_tick(situation: Situation, statistics: Statistics) -> TickChoice:
     return TickChoice(owners, choices, (reason, *reasons, *of_hot_keys, *of_filters))
 
 
-def _owners(situation: Situation, statistics: Statistics) -> tuple[OwnerMap | None, str]:
-    now = situation.plan.assignment.bins
+def _owners(situation: Situation, statistics: Statistics) -> tuple[Owners | None, str]:
+    now = situation.plan.assignment.owners
     if now.workers == 1:
         return None, "owners: stay; there is one worker"
     needed = INTERVALS_MIN << sum(age < REMEMBERED for age in situation.ages)
@@ -116,7 +118,8 @@ def _owners(situation: Situation, statistics: Statistics) -> tuple[OwnerMap | No
     together = max(sum(each.elapsed for each in loads) for loads in last)
     if situation.hosted and together < CONTRACT_BELOW:
         return _contract(now, together)
-    has_one_owner = len(set(now.owners)) == 1
+    exchanges = situation.plan.exchanges.values()
+    has_one_owner = len({owner for name in exchanges for owner in now.of(name).owners}) == 1
     least = SPREAD_ABOVE if has_one_owner and situation.hosted else BUSY_MIN
     busy = [sum(each.busy for each in loads) / len(last) for loads in zip(*last, strict=True)]
     busiest = busy.index(max(busy))
@@ -128,8 +131,8 @@ def _owners(situation: Situation, statistics: Statistics) -> tuple[OwnerMap | No
     return _level_owners(situation, statistics, busy)
 
 
-def _contract(now: OwnerMap, together: float) -> tuple[OwnerMap | None, str]:
-    alone = OwnerMap((0,) * BINS, now.workers)
+def _contract(now: Owners, together: float) -> tuple[Owners | None, str]:
+    alone = Owners(OwnerMap((0,) * BINS, now.workers))
     measured = f"all workers together are busy for {together:.0%}"
     if alone == now:
         return None, f"owners: worker 0 keeps all bins; {measured}"
@@ -138,22 +141,24 @@ def _contract(now: OwnerMap, together: float) -> tuple[OwnerMap | None, str]:
 
 def _level_owners(
     situation: Situation, statistics: Statistics, busy: list[float]
-) -> tuple[OwnerMap | None, str]:
-    """Return a map that levels the measured cost, if worthwhile; `busy` has the load of each worker."""
-    now = situation.plan.assignment.bins
+) -> tuple[Owners | None, str]:
+    """Return owners that level the measured cost, if worthwhile; `busy` has the load of each worker."""
+    now = situation.plan.assignment.owners
     costs, unknown = bin_costs(situation, statistics)
     if unknown:
         return None, f"owners: stay; no estimate of the cost of {', '.join(unknown)}"
     if unknown := _without_state(situation.plan, statistics):
         return None, f"owners: stay; no estimate of the state of {', '.join(unknown)}"
-    owned = by_owner(now, costs)
+    owned = by_owners(now, costs)
     fixed = [max(0.0, total - own) for total, own in zip(busy, owned, strict=True)]
-    after = level(now, costs, fixed)
-    most = max(rest + own for rest, own in zip(fixed, by_owner(after, costs), strict=True))
-    moved = sum(one != other for one, other in zip(now.owners, after.owners, strict=True))
+    exchanges = [*situation.plan.exchanges.values()]
+    after = level_exchanges(now, costs, fixed, exchanges_in_groups(situation.plan))
+    most = max(rest + own for rest, own in zip(fixed, by_owners(after, costs), strict=True))
+    moved = now.moved_bins(after, exchanges)
     gain = (max(busy) - most) * HORIZON
-    rows = sum(each.state_rows for each in statistics.folds) * moved / BINS
-    size = sum(each.state_bytes for each in statistics.folds) * moved / BINS
+    moves = {name: now.moved_bins(after, [name]) / BINS for name in exchanges}
+    rows = sum(each.state_rows * moves.get(each.operator, 0.0) for each in statistics.folds)
+    size = sum(each.state_bytes * moves.get(each.operator, 0.0) for each in statistics.folds)
     cost = TICK_SECONDS + ROW_SECONDS * rows + BYTE_SECONDS * size
     numbers = (
         f"the busiest worker takes {max(busy):.0%} of a core, {over_mean(busy):.2f} times the mean,"
@@ -172,32 +177,33 @@ def _without_state(plan: TickPlan, statistics: Statistics) -> list[str]:
     return sorted({head.operator for head in _folds(plan)} & with_rows - known)
 
 
-def bin_costs(situation: Situation, statistics: Statistics) -> tuple[dict[int, float], list[str]]:
-    """Return the load of each bin, in seconds per second, and the operators whose cost is unknown.
+def bin_costs(
+    situation: Situation, statistics: Statistics
+) -> tuple[dict[str, dict[int, float]], list[str]]:
+    """Return the load of each bin of each exchange, and the operators whose cost is unknown.
 
-    The time of a fold on a worker is divided among the bins of this worker by their rows; the steps after a
-    fold move with it.  So rows of a frequent key count less on its worker, because batches group them, and
-    the total cost of the bins of a worker is the cost that was measured there.
+    The unit is seconds per second.  The time of a fold on a worker is divided among the bins of this worker
+    by their rows; the steps after a fold move with it.  So rows of a frequent key count less on its worker,
+    because batches group them, and the total cost of the bins of a worker is the cost that was measured
+    there.
     """
-    owners = situation.plan.assignment.bins
     rows, spent = _rows_by_fold(statistics), _busy_fractions(statistics, situation.since)
-    found: dict[int, float] = {}
+    found: dict[str, dict[int, float]] = {}
     unknown = []
     for operator, names in sorted(_operators_of_folds(situation.plan).items()):
+        owners = situation.plan.assignment.owners.of(operator)
         rates = rows.get(operator, {})
         if rates and operator not in spent:
             unknown.append(operator)
-        of_worker = [0.0] * owners.workers
-        for number, rate in rates.items():
-            of_worker[owners.owners[number]] += rate
         a_row = [
             sum(spent.get(name, {}).get(worker, 0.0) for name in sorted(names)) / total
             if total
             else 0.0
-            for worker, total in enumerate(of_worker)
+            for worker, total in enumerate(by_owner(owners, rates))
         ]
-        for number, rate in rates.items():
-            found[number] = found.get(number, 0.0) + rate * a_row[owners.owners[number]]
+        found[operator] = {
+            number: rate * a_row[owners.owners[number]] for number, rate in rates.items()
+        }
     return found, unknown
 
 
@@ -286,11 +292,3 @@ def over_mean(busy: list[float], worker: int | None = None) -> float:
     mean = sum(busy) / len(busy)
     load = max(busy) if worker is None else busy[worker]
     return load / mean if mean > 0 else 1.0
-
-
-def by_owner(owners: OwnerMap, costs: Mapping[int, float]) -> list[float]:
-    """Return the total cost of the bins of each worker."""
-    found = [0.0] * owners.workers
-    for number, cost in sorted(costs.items()):
-        found[owners.owners[number]] += cost
-    return found

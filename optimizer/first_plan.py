@@ -5,8 +5,8 @@ of filters are chosen by the rules of a running job (`choose_tick`), with these 
 
 * No fold has run, so there is no estimate of the cost of folds: each row of each fold has the same cost.
 * A rate is that of one worker that reads as fast as it can: rows divided by the seconds of reading.
-* Folds that get their rows from other folds are not profiled.  All folds have one owner map, and the owners
-  that level one of them may crowd the rows of another, so bins stay where there is such a fold.
+* Folds that get their rows from other folds are not profiled.  Their bins stay, unless they should be where
+  those of a fold with a profile are (`local_exchanges`).
 * Pre-aggregation leaves few rows of hot keys, so these do not count for the choice of owners.
 """
 
@@ -17,17 +17,18 @@ from typing import TYPE_CHECKING
 from fsql.compiler.owner_map import BIN_SHIFT
 from fsql.compiler.plan_choices import PlanChoices
 from fsql.compiler.tick_plan import FoldHead
-from fsql.optimizer.choose_tick import IMBALANCE, TickChoice, by_owner, over_mean
+from fsql.optimizer.choose_tick import IMBALANCE, TickChoice, over_mean
 from fsql.optimizer.condition_pairs import condition_pairs
 from fsql.optimizer.filter_orders import choose_filter_orders
 from fsql.optimizer.hot_keys import choose_pre_aggregations
-from fsql.optimizer.levelling import level
+from fsql.optimizer.levelling import by_owners, level_exchanges
+from fsql.optimizer.local_exchanges import exchanges_in_groups
 from fsql.optimizer.statistics import Cost, HeavyKey, Load, Statistics
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from fsql.compiler.owner_map import OwnerMap
+    from fsql.compiler.owners import Owners
     from fsql.compiler.tick_plan import TickPlan
     from fsql.optimizer.profile import Profile
 
@@ -77,8 +78,8 @@ def as_statistics(profile: Profile) -> Statistics:
 
 def _owners(
     plan: TickPlan, profile: Profile, pre_aggregated: Mapping[str, int]
-) -> tuple[OwnerMap | None, str]:
-    now = plan.assignment.bins
+) -> tuple[Owners | None, str]:
+    now = plan.assignment.owners
     if now.workers == 1:
         return None, "owners: stay; there is one worker"
     folds = [each.head.operator for each in plan.stages if isinstance(each.head, FoldHead)]
@@ -87,29 +88,31 @@ def _owners(
     if not known & set(folds):
         return None, "owners: stay; no estimate of the rows of any fold"
     rows = _rows_by_bin(profile, set(folds), pre_aggregated)
-    after = level(now, rows, [0.0] * now.workers)
-    before, most = (over_mean(by_owner(each, rows)) for each in (now, after))
-    moved = sum(one != other for one, other in zip(now.owners, after.owners, strict=True))
+    after = level_exchanges(now, rows, [0.0] * now.workers, exchanges_in_groups(plan))
+    before, most = (over_mean(by_owners(each, rows)) for each in (now, after))
+    moved = now.moved_bins(after, folds)
     text = (
         f"the busiest worker gets {before:.2f} times the mean of the rows,"
         f" and would get {most:.2f} times after {moved} bins have moved; no estimate of what a row takes"
     )
     if unknown:
         text += f", nor of the rows of {', '.join(unknown)}"
-    if unknown or before <= 1 + IMBALANCE or most > before * (1 - IMBALANCE / 2):
+    if before <= 1 + IMBALANCE or most > before * (1 - IMBALANCE / 2):
         return None, f"owners: stay; {text}"
     return after, f"owners: {moved} bins move; {text}"
 
 
 def _rows_by_bin(
     profile: Profile, folds: set[str], pre_aggregated: Mapping[str, int]
-) -> dict[int, float]:
-    rows: dict[int, float] = {}
+) -> dict[str, dict[int, float]]:
+    """Return the rows of each bin of each exchange."""
+    found: dict[str, dict[int, float]] = {}
     for each in profile.bins:
         if each.operator in folds:
+            rows = found.setdefault(each.operator, {})
             rows[each.bin] = rows.get(each.bin, 0.0) + each.rows
     for key in profile.heavy:
-        number = key.hash >> BIN_SHIFT
+        number, rows = key.hash >> BIN_SHIFT, found.get(key.operator, {})
         if key.operator in pre_aggregated and number in rows:
             rows[number] = max(0.0, rows[number] - key.rows)
-    return rows
+    return found

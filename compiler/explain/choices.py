@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from fsql.compiler.owner_map import OwnerMap
+    from fsql.compiler.owners import Owners
     from fsql.compiler.plan_choices import FilterOrder
     from fsql.compiler.tick_plan import TickPlan
 
@@ -40,14 +41,21 @@ def filter_texts(plan: TickPlan, order: FilterOrder) -> FilterTexts:
 
 def changed_plan(before: TickPlan, after: TickPlan) -> Iterator[str]:
     """Yield the differences between two plans of one graph, a line each: workers, owners and choices."""
-    yield from changed_owners(before.assignment.bins, after.assignment.bins)
+    yield from changed_owners(before.assignment.owners, after.assignment.owners)
     yield from changed_choices(before, after)
 
 
-def changed_owners(before: OwnerMap, after: OwnerMap) -> Iterator[str]:
+def changed_owners(before: Owners, after: Owners) -> Iterator[str]:
     """Yield the number of workers, if it changes, and the bins that move from a worker to another."""
     if before.workers != after.workers:
         yield f"workers: {after.workers}, was {before.workers}"
+    yield from _changed_map("owners", before.every, after.every)
+    for exchange in sorted({name for name, _ in (*before.exchanges, *after.exchanges)}):
+        name = f"owners of {exchange}"
+        yield from _changed_map(name, before.of(exchange), after.of(exchange))
+
+
+def _changed_map(name: str, before: OwnerMap, after: OwnerMap) -> Iterator[str]:
     moved: dict[tuple[int, int], list[int]] = {}
     for number, (was, now) in enumerate(zip(before.owners, after.owners, strict=True)):
         if was != now:
@@ -60,7 +68,7 @@ def changed_owners(before: OwnerMap, after: OwnerMap) -> Iterator[str]:
             f" and {count_text(more)} more {'range' if more == 1 else 'ranges'}" if more > 0 else ""
         )
         count = f"{count_text(len(bins))} {'bin' if len(bins) == 1 else 'bins'}"
-        yield f"owners: worker {now}, was {was}, of {count}, {len(bins) / BINS:.1%}: {shown}{rest}"
+        yield f"{name}: worker {now}, was {was}, of {count}, {len(bins) / BINS:.1%}: {shown}{rest}"
 
 
 def changed_choices(before: TickPlan, after: TickPlan) -> Iterator[str]:

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
     from fsql.compiler.explain.document import JsonObject
     from fsql.compiler.explain.scans import ScanLines
+    from fsql.compiler.owner_map import OwnerMap
 
 _NO_FIELDS: Final[JsonObject] = MappingProxyType({})
 
@@ -51,10 +52,10 @@ def tick_text(
     lines += [f"sink {number}: {_port_text(port)}" for number, port in enumerate(plan.sinks)]
     lines += [f"late rows {i}: {origin}" for i, origin in enumerate(plan.late_windows)]
     lines.append(f"hash bins of {plan.workers} {'worker' if plan.workers == 1 else 'workers'}:")
-    lines += [
-        f"  worker {worker}: [{first}, {end}), {(end - first) / BINS:.1%} of all bins"
-        for worker, first, end in plan.assignment.bins.ranges
-    ]
+    owners = plan.assignment.owners
+    lines += _range_lines(owners.every)
+    for exchange, of in owners.exchanges:
+        lines += [f"hash bins of {exchange}:", *_range_lines(of)]
     if plan.reasons:
         lines += ["reasons:", *(f"  {reason}" for reason in plan.reasons)]
     return "\n".join(lines) + "\n"
@@ -69,14 +70,25 @@ def tick_json(
             "stages": [_stage_json(stage, scan_lines) for stage in plan.stages],
             "sinks": [_port_json(port) for port in plan.sinks],
             "late_windows": list(plan.late_windows),
-            "owners": [
-                {"worker": worker, "from": first, "to": end}
-                for worker, first, end in plan.assignment.bins.ranges
-            ],
+            "owners": _ranges_json(plan.assignment.owners.every),
+            "exchanges": {
+                exchange: _ranges_json(of) for exchange, of in plan.assignment.owners.exchanges
+            },
             "reasons": list(plan.reasons),
             **more,
         }
     )
+
+
+def _range_lines(owners: OwnerMap) -> list[str]:
+    return [
+        f"  worker {worker}: [{first}, {end}), {(end - first) / BINS:.1%} of all bins"
+        for worker, first, end in owners.ranges
+    ]
+
+
+def _ranges_json(owners: OwnerMap) -> list[JsonObject]:
+    return [{"worker": worker, "from": first, "to": end} for worker, first, end in owners.ranges]
 
 
 def _stage_lines(

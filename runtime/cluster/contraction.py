@@ -12,7 +12,7 @@ an ordinary tick, so no released byte depends on it.
 
 After a contraction one process does the work of all.  It is then busy for at most about `CONTRACT_BELOW` of
 the time, which is far below `SPREAD_ABOVE`; the two limits of the size of state differ as well.  So a steady
-load causes at most one tick.  An owner map that is none of the three came from another proposal, and is kept.
+load causes at most one tick.  Owners that are none of the three came from another proposal, and are kept.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.owner_map import BINS, OwnerMap
+from fsql.compiler.owners import Owners
 from fsql.runtime.cluster.tick_events import ProposeTick
 
 if TYPE_CHECKING:
@@ -40,27 +41,28 @@ SPREAD_AFTER: Final = 1.0
 PROPOSED_AGAIN_AFTER: Final = 10.0
 
 
-def contracted_owners(workers: int) -> OwnerMap:
-    """Return the owner map in which worker 0 owns all bins."""
-    return OwnerMap((0,) * BINS, workers)
+def contracted_owners(workers: int) -> Owners:
+    """Return the owners if worker 0 owns all bins."""
+    return Owners(OwnerMap((0,) * BINS, workers))
 
 
-def spread_owners(workers: int) -> OwnerMap:
-    """Return the owner map in which the workers other than 0 own ranges of about equal width.
+def spread_owners(workers: int) -> Owners:
+    """Return the owners if the workers other than 0 own ranges of about equal width.
 
     Worker 0 reads the first front, and its process has the barrier, so both are busy enough.
     """
     others = workers - 1
     if others == 0:
         return contracted_owners(1)
-    return OwnerMap(tuple(1 + number * others // BINS for number in range(BINS)), workers)
+    spread = OwnerMap(tuple(1 + number * others // BINS for number in range(BINS)), workers)
+    return Owners(spread)
 
 
 @dataclass(frozen=True, slots=True)
 class _Wanted:
     """A change of owners, its reason, and after how many seconds it is proposed."""
 
-    owners: OwnerMap
+    owners: Owners
     reason: str
     after: float
 
@@ -71,11 +73,11 @@ class Contraction:
     def __init__(self, workers: int) -> None:
         self._contracted = contracted_owners(workers)
         self._spread = spread_owners(workers)
-        self._equal = OwnerMap.of_equal_ranges(workers)
+        self._equal = Owners.of_equal_ranges(workers)
         self._measured_at: float | None = None
         self._seconds = 0.0
         """The processor time of operators of the other workers at the last call."""
-        self._wanted_since: tuple[OwnerMap, float] | None = None
+        self._wanted_since: tuple[Owners, float] | None = None
         """Which owners are wanted, and since when."""
         self._next_proposal = 0.0
 
@@ -84,7 +86,7 @@ class Contraction:
         self._measured_at = self._wanted_since = None
 
     def on_load(
-        self, busy: float, metrics: Mapping[int, Metrics], owners: OwnerMap, now: float
+        self, busy: float, metrics: Mapping[int, Metrics], owners: Owners, now: float
     ) -> ProposeTick | None:
         """Return the tick to propose, if any.
 
@@ -105,7 +107,7 @@ class Contraction:
         return ProposeTick(wanted.owners.ranges, wanted.reason, wanted.owners.workers)
 
     def _required_change(
-        self, busy: float, together: float, state_bytes: int, owners: OwnerMap
+        self, busy: float, together: float, state_bytes: int, owners: Owners
     ) -> _Wanted | None:
         """Return the change that the current load requires, if any."""
         if owners not in (self._contracted, self._spread, self._equal):

@@ -64,6 +64,7 @@ class ControlMessages:
                     epoch.ticks.choices,
                     tuple(epoch.ticks.readers),
                     epoch.writers.count,
+                    epoch.ticks.owners.exchange_ranges,
                 ),
             )
             for number, address in epoch.addresses.items()

@@ -120,7 +120,6 @@ class CoordinatorEpoch:
         self.ticks = EpochTicks(
             spec,
             number,
-            self._folds,
             members=self.members,
             snapshots=self.snapshots,
             links=self._links,

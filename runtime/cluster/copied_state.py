@@ -17,7 +17,7 @@ from fsql.runtime.kernels.keyed.incremental_snapshot import IncrementalSnapshot,
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from fsql.compiler.owner_map import BinRanges
+    from fsql.compiler.owners import BinSets
 
     State = tuple[tuple[str, IncrementalSnapshot], ...]
 
@@ -38,7 +38,7 @@ SNAPSHOTS_OF_COMPARISON: Final = 10
 class CopiedState:
     """The parts to be sent, by receiver."""
 
-    def __init__(self, outgoing: Mapping[int, BinRanges], *, follows_snapshots: bool) -> None:
+    def __init__(self, outgoing: Mapping[int, BinSets], *, follows_snapshots: bool) -> None:
         """Wait for the stored state of the bins that move away, if any do.
 
         With `follows_snapshots`, more snapshots are taken before the position is announced.
@@ -111,7 +111,7 @@ class CopiedState:
         count = 0
         for peer, bins in self._outgoing.items():
             for operator, snapshot in state:
-                rows = rows_of_bins(snapshot, bins)
+                rows = rows_of_bins(snapshot, bins.of(operator))
                 count += len(rows)
                 self._parts.extend((peer, (operator, part)) for part in _parts_of(rows))
         return count

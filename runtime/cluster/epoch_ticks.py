@@ -27,7 +27,7 @@ from fsql.runtime.cluster.snapshots import FREQUENT_AT_FIRST
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from fsql.compiler.owner_map import OwnerMap
+    from fsql.compiler.owners import Owners
     from fsql.compiler.plan_choices import PlanChoices
     from fsql.runtime.batch import Root
     from fsql.runtime.cluster.epoch_members import EpochMembers
@@ -41,26 +41,25 @@ if TYPE_CHECKING:
 class EpochTicks:
     """The current tick, if there is one, and the layout that the last one has left."""
 
-    def __init__(  # noqa: PLR0913 - the parts of an epoch that a tick changes
+    def __init__(
         self,
         spec: JobSpec,
         epoch: int,
-        folds: Sequence[int],
         *,
         members: EpochMembers,
         snapshots: EpochSnapshots,
         links: Links,
         acker: Acker,
     ) -> None:
-        """Begin with the layout of the plan; `folds` are the stages that have a fold."""
-        self.owners, self.choices = spec.plan.assignment.bins, choices_of(spec.plan)
+        """Begin with the layout of the plan."""
+        self.owners, self.choices = spec.plan.assignment.owners, choices_of(spec.plan)
         """The owners of hash bins, and the choices, while no tick is under way."""
         self.readers = list(spec.plan.assignment.readers_of(spec.fronts))
         """The worker that reads for each front now, by number."""
         self.current: LayoutTick | None = None
         """The tick that is under way, or the last one."""
         self._epoch = epoch
-        self._folds = folds
+        self._exchanges = spec.plan.exchanges
         self._members = members
         self._snapshots = snapshots
         self._links = links
@@ -78,7 +77,7 @@ class EpochTicks:
         return self.current is not None and self.current.phase is TickPhase.MOVING
 
     def propose(
-        self, number: int, owners: OwnerMap, choices: PlanChoices, readers: Sequence[int]
+        self, number: int, owners: Owners, choices: PlanChoices, readers: Sequence[int]
     ) -> None:
         """Begin a tick with other owners of hash bins and of fronts, and other choices.
 
@@ -94,7 +93,7 @@ class EpochTicks:
             if layout[owner] != self.readers[front]
         }
         tick = self.current = LayoutTick(
-            *(number, self._epoch, self.owners, owners, choices, self._folds),
+            *(number, self._epoch, self.owners, owners, choices, self._exchanges),
             readers=moving,
             layout=layout,
             members=members,

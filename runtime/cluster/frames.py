@@ -1,7 +1,6 @@
 """The messages between nodes: frames of items on links, and datagrams.
 
-See `docs/internals/distribution.md`, sections 2 to 4.  `fsql.runtime.wire` encodes
-them.
+See `docs/internals/distribution.md`, sections 2 to 4; `fsql.runtime.wire` encodes them.
 """
 
 from __future__ import annotations
@@ -9,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeAlias
 
+from fsql.compiler.owners import ExchangeRanges, OwnerRanges  # noqa: TC001 - for the wire format
 from fsql.compiler.plan_choices import NO_CHOICES, PlanChoices
 from fsql.runtime.dataflow.metrics import Metrics
 
@@ -108,19 +108,18 @@ class SnapshotCommitted:
 
 @dataclass(frozen=True, slots=True)
 class PrepareTick:
-    """The next tick has another owner map: `owners` are the worker, first bin and end of each range.
+    """The next tick: owners, choices and readers are those from its position on, as in `Begin`.
 
-    `choices` are the fold policies and orders of filters from its position on, and `readers` the worker that
-    reads for each front, by number.
     Workers that will hand bins over send the stored state of these bins to the new owners.  `snapshots` says
     whether snapshots are taken meanwhile, which reduce the state that is left to hand over.
     """
 
     tick: int
-    owners: tuple[tuple[int, int, int], ...]
+    owners: OwnerRanges
     snapshots: bool = True
     choices: PlanChoices = NO_CHOICES
     readers: tuple[int, ...] = ()
+    exchanges: ExchangeRanges = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -341,10 +340,10 @@ class Begin:
     `members` are the numbers of the workers, ascending, and `addresses` their addresses; a worker that joins
     a running epoch is not among them.  `description` describes the job, and `manifest` is the snapshot to
     start from (empty: from the beginning).  A node that is silent for `failure_after` seconds has failed in
-    this epoch.  `owners` is the owner map: worker, first bin and end of each range.
-    `choices` are the fold policies and orders of filters, and `readers` has the worker that reads for each
-    front, by number.  Workers below number `writers` write the shards of sharded tables; with 0 the
-    coordinator does.
+    this epoch.  `owners` is the owner map: worker, first bin and end of each range, and `exchanges` has the
+    owner maps of the exchanges that have another one, by name.  `choices` are the fold policies and orders
+    of filters, and `readers` has the worker that reads for each front, by number.  Workers below `writers`
+    write the shards of sharded tables; with 0 the coordinator does.
     """
 
     job: str
@@ -357,11 +356,12 @@ class Begin:
     description: bytes
     manifest: bytes
     failure_after: float
-    owners: tuple[tuple[int, int, int], ...] = ()
+    owners: OwnerRanges = ()
     members: tuple[int, ...] = ()
     choices: PlanChoices = NO_CHOICES
     readers: tuple[int, ...] = ()
     writers: int = 0
+    exchanges: ExchangeRanges = ()
 
     @property
     def identity(self) -> tuple[int, int]:

@@ -22,15 +22,15 @@ from __future__ import annotations
 import enum
 from typing import TYPE_CHECKING
 
+from fsql.compiler.owners import NO_BINS, all_of_sets, moves_of, moves_to
 from fsql.runtime.batch import END
 from fsql.runtime.cluster.frames import PrepareTick, Switch
-from fsql.runtime.dataflow.layout_change import moves_of, moves_to
 from fsql.runtime.dataflow.messages import AckEntry, Acknowledgement, Ids, Kind, link_number
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from fsql.compiler.owner_map import OwnerMap
+    from fsql.compiler.owners import BinSets, Owners
     from fsql.compiler.plan_choices import PlanChoices
     from fsql.runtime.batch import Root
     from fsql.runtime.cluster.frames import AnnounceSnapshot
@@ -57,10 +57,10 @@ class LayoutTick:
         self,
         number: int,
         epoch: int,
-        old: OwnerMap,
-        new: OwnerMap,
+        old: Owners,
+        new: Owners,
         choices: PlanChoices,
-        folds: Sequence[int],
+        exchanges: Mapping[int, str],
         *,
         readers: Mapping[int, int],
         layout: Sequence[int],
@@ -68,8 +68,9 @@ class LayoutTick:
     ) -> None:
         """Begin the preparation.
 
-        `folds` are the stages that have a fold.  `readers` are the new owners of the fronts that move.
-        `members` are the workers of the epoch, and `layout` those of them that remain after the tick.
+        `exchanges` has the name of the exchange into the fold of each stage.  `readers` are the new owners of
+        the fronts that move.  `members` are the workers of the epoch, and `layout` those of them that remain
+        after the tick.
         """
         self.number = number
         self.owners = new
@@ -80,11 +81,12 @@ class LayoutTick:
         """Why it is refused."""
         self._snapshot = 0
         self._epoch = epoch
-        self._folds = folds
+        self._exchanges = exchanges
         self.members, self.layout = tuple(members), tuple(layout)
         self._moving = dict(readers)
         """The new owners of fronts that have not come yet."""
-        self._adopting = {worker for worker in members if moves_to(worker, old, new)}
+        self._incoming = _incoming(members, old, new)
+        self._adopting = set(self._incoming)
         self._releasing = {worker for worker in members if moves_of(worker, old, new)}
         self._unprepared = set(members)
         self._not_copied = set(self._releasing)
@@ -95,7 +97,10 @@ class LayoutTick:
         `readers` are the owners of all fronts before the tick, by number.
         """
         after = tuple(self._moving.get(front, owner) for front, owner in enumerate(readers))
-        return PrepareTick(self.number, self.owners.ranges, snapshots, self.choices, after)
+        return PrepareTick(
+            *(self.number, self.owners.ranges, snapshots, self.choices, after),
+            self.owners.exchange_ranges,
+        )
 
     def on_copied(self, worker: int) -> bool:
         """Record that a worker has sent nearly all stored state; return, once, whether all workers have."""
@@ -123,19 +128,20 @@ class LayoutTick:
         """Add the holds to the ack table, and return the item for each worker; None if it is too late.
 
         It is too late if min time has passed the position.  A stage that can have no more output needs no
-        hold.
+        hold, nor does one whose exchange moves no bins to the worker.
         """
         assert self.position is not None
-        passed = {stage: acker.min_time_downstream(stage) for stage in self._folds}
+        passed = {stage: acker.min_time_downstream(stage) for stage in self._exchanges}
         if any(self.position < root < END for root in passed.values()):
             return None
-        stages = [stage for stage in self._folds if passed[stage] != END]
+        stages = [stage for stage in self._exchanges if passed[stage] != END]
         switches = {}
         entries = []
         for worker in self.members:
             ids = Ids(self._epoch, link_number(_SENDER, worker + 2), sequence=self.number << 16)
-            of_worker = stages if worker in self._adopting else []
-            holds = tuple((stage, ids.next()) for stage in of_worker)
+            bins = self._incoming.get(worker, NO_BINS)
+            adopting = [stage for stage in stages if bins.of(self._exchanges[stage])]
+            holds = tuple((stage, ids.next()) for stage in adopting)
             switches[worker] = Switch(self.number, holds)
             entries += [AckEntry(stage, Kind.HOLD, self.position, hold) for stage, hold in holds]
         acker.acknowledge(Acknowledgement(tuple(entries)))
@@ -163,3 +169,9 @@ class LayoutTick:
             return False
         self.phase = TickPhase.COMPLETED
         return True
+
+
+def _incoming(members: Sequence[int], old: Owners, new: Owners) -> dict[int, BinSets]:
+    """Return the bins that each worker adopts, without workers that adopt none."""
+    moves = {worker: all_of_sets(moves_to(worker, old, new).values()) for worker in members}
+    return {worker: bins for worker, bins in moves.items() if bins}

@@ -15,6 +15,7 @@ import xxhash
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.compiler.diagnostics.codes import CODES
 from fsql.compiler.owner_map import BinRanges, are_bin_ranges
+from fsql.compiler.owners import ExchangeRanges, OwnerRanges, Owners
 from fsql.compiler.plan_choices import NO_CHOICES, PlanChoices
 from fsql.runtime.batch import Root
 from fsql.runtime.dataflow.resume_point import ResumePoint  # noqa: TC001 - msgspec reads it
@@ -22,11 +23,14 @@ from fsql.runtime.dataflow.resume_point import ResumePoint  # noqa: TC001 - msgs
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
-FORMAT: Final = 3
-"""The version of the format; a manifest of another version is refused.
+FORMAT: Final = 4
+"""The version of the format; a manifest of another version is refused, unless it is in `READ`.
 
 Increase it with each change that older versions would misread, even for a field that they would ignore.
 """
+
+READ: Final = (3, 4)
+"""The versions that are read.  In 3 all exchanges have one owner map."""
 
 KEPT: Final = 2
 """How many snapshots are kept; the older one is used if the newest is damaged."""
@@ -70,12 +74,13 @@ def skipped_ranges(promises: Mapping[int, Root], first: Root) -> tuple[SkippedRa
 class Manifest(msgspec.Struct, frozen=True):
     """A snapshot: the state as of `position`.
 
-    `owners` is the owner map at the snapshot: worker, first bin and end of each range, and `choices` are the
-    fold policies and orders of filters.  `members` are the numbers of these `workers`, ascending; () stands
-    for 0, 1 and so on.  `present` are the numbers of all workers of the epoch when it was made, including
-    those that join and those that leave.  `skipped` are rows after the position that were lost to failures
-    (at-most-once): an epoch that starts from this manifest does not read them.  `graph` is the digest of the
-    plan to which the state belongs.
+    `owners` is the owner map at the snapshot: worker, first bin and end of each range.  `exchanges` has the
+    owner maps of the exchanges that had another one, by name.  Which rows of a segment are valid is in the
+    segment.  `choices` are the fold policies and orders of filters.  `members` are the numbers of these
+    `workers`, ascending; () stands for 0, 1 and so on.  `present` are the numbers of all workers of the epoch
+    when it was made, including those that join and those that leave.  `skipped` are rows after the position
+    that were lost to failures (at-most-once): an epoch that starts from this manifest does not read them.
+    `graph` is the digest of the plan to which the state belongs.
     """
 
     job: str
@@ -87,11 +92,12 @@ class Manifest(msgspec.Struct, frozen=True):
     segments: tuple[StateSegment, ...] = msgspec.field(name="records")
     fronts: tuple[ResumePoint, ...]
     skipped: tuple[SkippedRange, ...] = msgspec.field(default=(), name="passed_over")
-    owners: tuple[tuple[int, int, int], ...] = ()
+    owners: OwnerRanges = ()
     graph: str = ""
     members: tuple[int, ...] = ()
     present: tuple[int, ...] = ()
     choices: PlanChoices = NO_CHOICES
+    exchanges: ExchangeRanges = ()
     format: int = FORMAT
 
     @property
@@ -100,10 +106,15 @@ class Manifest(msgspec.Struct, frozen=True):
         return self.members or tuple(range(self.workers))
 
     @property
-    def compact_owners(self) -> tuple[tuple[int, int, int], ...]:
-        """Return the owner map with workers numbered from 0 without a gap, in the same order."""
+    def compact_owners(self) -> Owners:
+        """Return the owners with workers numbered from 0 without a gap, in the same order."""
         numbers = {number: index for index, number in enumerate(self.numbers)}
-        return tuple((numbers[owner], first, end) for owner, first, end in self.owners)
+
+        def compact(ranges: OwnerRanges) -> OwnerRanges:
+            return tuple((numbers[owner], first, end) for owner, first, end in ranges)
+
+        named = tuple((name, compact(ranges)) for name, ranges in self.exchanges)
+        return Owners.of_ranges(compact(self.owners), named, self.workers)
 
     @property
     def root(self) -> Root:
@@ -169,7 +180,7 @@ def manifest_of(data: bytes) -> Manifest:
         raise DamagedManifestError("its hash does not match")
     try:
         found = msgspec.json.decode(body, type=_Format).format
-        if found != FORMAT:
+        if found not in READ:
             raise OtherFormatError(f"its format is {found}, and this is {FORMAT}")
         manifest = msgspec.json.decode(body, type=Manifest)
     except msgspec.MsgspecError as error:
@@ -177,4 +188,4 @@ def manifest_of(data: bytes) -> Manifest:
     for segment in manifest.segments:
         if not are_bin_ranges(segment.bins):
             raise DamagedManifestError(f'the bins of state segment "{segment.key}" are not ranges')
-    return manifest
+    return msgspec.structs.replace(manifest, format=FORMAT)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.assignment import Assignment, spread_fronts
 from fsql.compiler.explain.choices import changed_choices
-from fsql.compiler.owner_map import OwnerMap
+from fsql.compiler.owners import fault_of_ranges
 from fsql.compiler.plan_choices import (
     NO_CHOICES,
     choices_of,
@@ -20,6 +20,7 @@ from fsql.runtime.cluster.layout_tick import TickPhase
 from fsql.runtime.cluster.tick_events import Layout, TickEnded
 
 if TYPE_CHECKING:
+    from fsql.compiler.owners import Owners
     from fsql.compiler.plan_choices import PlanChoices
     from fsql.runtime.cluster.coordinator_epoch import CoordinatorEpoch
     from fsql.runtime.cluster.coordinator_events import CoordinatorEffect, EpochTaken
@@ -54,8 +55,8 @@ class ProposedTicks:
         self._ended = 0
         """The number of the last tick that was taken or refused."""
         self._refused: list[TickEnded] = []
-        self._owners: OwnerMap | None = None
-        """The owner map of the tick that is under way, with workers numbered from 0 without a gap."""
+        self._owners: Owners | None = None
+        """The owners in the tick that is under way, with workers numbered from 0 without a gap."""
         self._choices = NO_CHOICES
         """The choices of that tick."""
         self._readers: tuple[int, ...] = ()
@@ -100,20 +101,20 @@ class ProposedTicks:
         if not is_first:
             return self._spec
         self._spec = self._begun_with
-        owners: tuple[tuple[int, int, int], ...] = ()
-        workers, choices = self.workers, NO_CHOICES
+        owners, choices = self._owners_now, NO_CHOICES
         readers: tuple[int, ...] = ()
-        if taken.last is not None:
-            owners, workers, choices = taken.last.owners, taken.last.workers, taken.last.choices
-            readers = taken.last.readers
+        if (last := taken.last) is not None:
+            if last.owners:
+                owners = owners.change(last.owners, last.exchanges, last.workers)
+            choices, readers = last.choices, last.readers
         elif manifest is not None:
-            owners = manifest.compact_owners if manifest.workers == workers else ()
+            if manifest.owners and manifest.workers == self.workers:
+                owners = manifest.compact_owners
             choices = manifest.choices
         if fault_of_choices(self._spec.plan, choices):
             choices = NO_CHOICES  # they are of another plan than this version compiles
-        before = self._owners_now
-        owner_map = OwnerMap.of_ranges(owners, workers) if owners else before
-        self._set_layout(owner_map, choices, readers)
+        owners = owners.of_plan(self._spec.operators)
+        self._set_layout(owners, choices, readers)
         return self._spec
 
     def on_load(self, busy: float, epoch: CoordinatorEpoch, now: float) -> list[CoordinatorEffect]:
@@ -137,9 +138,7 @@ class ProposedTicks:
                 self._proposal, self._ended = None, proposal.tick
             elif len(epoch.members.numbers) >= self._workers_of(proposal):
                 workers = self._workers_of(proposal)
-                self._owners = self._owners_now
-                if proposal.owners:
-                    self._owners = OwnerMap.of_ranges(proposal.owners, workers)
+                self._owners = self._owners_now.change(proposal.owners, proposal.exchanges, workers)
                 self._choices = choices_of(with_choices(self._spec.plan, proposal.choices))
                 readers = self._readers_now
                 if workers != self.workers:
@@ -161,7 +160,8 @@ class ProposedTicks:
                     now - self._proposed_at,
                     moved_bins=moved,
                     layout=Layout(
-                        *(self._owners.ranges, self._owners.workers, self._choices, self._readers)
+                        *(self._owners.ranges, self._owners.workers, self._choices, self._readers),
+                        self._owners.exchange_ranges,
                     ),
                     changes=(*changed_choices(before, self._spec.plan), *moves),
                 )
@@ -190,9 +190,9 @@ class ProposedTicks:
             self._proposal, self._ended = None, proposal.tick
 
     @property
-    def _owners_now(self) -> OwnerMap:
+    def _owners_now(self) -> Owners:
         """Return the current owners, with workers numbered from 0 without a gap."""
-        return self._spec.plan.assignment.bins
+        return self._spec.plan.assignment.owners
 
     def _workers_of(self, proposal: TickProposed) -> int:
         """Return the number of workers after a tick."""
@@ -201,6 +201,9 @@ class ProposedTicks:
     def _fault(self, proposal: TickProposed, epoch: CoordinatorEpoch, now: float) -> str:
         """Return why a tick can never be taken, "" if it can be taken, now or later."""
         workers, present = self._workers_of(proposal), len(epoch.members.numbers)
+        operators = self._spec.operators
+        if wrong := fault_of_ranges(proposal.owners, proposal.exchanges, workers, operators):
+            return wrong
         if epoch.writers.count > workers:
             return f"worker {epoch.writers.count - 1} writes shards, and would leave"
         if present + epoch.members.next_number > NUMBERS_MAX:
@@ -209,9 +212,8 @@ class ProposedTicks:
             return f"it needs {workers} workers, and only {present} came in {self._loading:g} s"
         return ""
 
-    def _moved_bins(self, owners: OwnerMap) -> int:
-        before = self._owners_now.owners
-        return sum(one != other for one, other in zip(before, owners.owners, strict=True))
+    def _moved_bins(self, owners: Owners) -> int:
+        return self._owners_now.moved_bins(owners, self._spec.operators)
 
     @property
     def _readers_now(self) -> tuple[int, ...]:
@@ -228,7 +230,7 @@ class ProposedTicks:
             if readers[task.number] != before[task.number]
         ]
 
-    def _set_layout(self, owners: OwnerMap, choices: PlanChoices, readers: tuple[int, ...]) -> None:
+    def _set_layout(self, owners: Owners, choices: PlanChoices, readers: tuple[int, ...]) -> None:
         if owners.workers != self.workers:
             self._contraction = Contraction(owners.workers)
         plan = with_choices(self._spec.plan, choices)

@@ -40,6 +40,8 @@ from fsql.runtime.cluster.snapshot_distance import SnapshotDistance
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from fsql.compiler.owners import Owners
+    from fsql.compiler.plan_choices import PlanChoices
     from fsql.runtime.cluster.coordinator_events import ManifestNotCommitted
     from fsql.runtime.cluster.job_spec import JobSpec
     from fsql.runtime.cluster.manifest import SkippedRange
@@ -82,11 +84,11 @@ class EpochSnapshots:
         """How many of the next snapshots are taken at short intervals."""
         self._pending: AnnounceSnapshot | None = None
         self._distance = SnapshotDistance(every)
-        self.owners, self.choices = spec.plan.assignment.bins, choices_of(spec.plan)
+        self.owners, self.choices = spec.plan.assignment.owners, choices_of(spec.plan)
         """Owners of hash bins and choices: a snapshot has those of its announcement."""
         self.members: tuple[int, ...] = tuple(range(spec.plan.workers))
         self.present = self.members
-        self._owners: dict[int, tuple[tuple[tuple[int, int, int], ...], PlanChoices]] = {}
+        self._owners: dict[int, tuple[Owners, PlanChoices]] = {}
         self._members: dict[int, tuple[int, ...]] = {}
         self._last_of: dict[int, int] = {}
         self._bound: AnnounceSnapshot | None = None
@@ -258,7 +260,7 @@ class EpochSnapshots:
         self._pending = AnnounceSnapshot(self._number, position, tick)
         self._answers = {}
         self._saved[self._number] = {}
-        self._owners[self._number] = self.owners.ranges, self.choices
+        self._owners[self._number] = self.owners, self.choices
         self._members[self._number] = members
         self._last_of |= dict.fromkeys(members, self._number)
         return self._pending
@@ -336,8 +338,9 @@ class EpochSnapshots:
             workers=len(self._members[passed.snapshot]),
             members=self._members[passed.snapshot],
             present=self.present,
-            owners=owners,
+            owners=owners.ranges,
             choices=choices,
+            exchanges=owners.exchange_ranges,
             segments=tuple(segment for part in parts for segment in part.segments),
             fronts=tuple(sorted(points, key=lambda point: point.front)),
             skipped=tuple(each for each in self.skipped if Root(*each.end) > passed.position),

@@ -10,7 +10,7 @@ from fsql.compiler.plan_choices import NO_CHOICES, PlanChoices
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from fsql.compiler.owner_map import BinRanges
+    from fsql.compiler.owners import BinSets, ExchangeRanges, OwnerRanges
     from fsql.runtime.batch import Root
     from fsql.runtime.dataflow.bin_loads import EdgeLoad
     from fsql.runtime.kernels.keyed.incremental_snapshot import IncrementalSnapshot
@@ -23,18 +23,22 @@ class Ownership:
     The state is in parts; for each operator and bin, the oldest comes first.
     """
 
-    bins: BinRanges
+    bins: BinSets
     adopted: tuple[tuple[str, IncrementalSnapshot], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """The owners of hash bins, the number of workers (numbered from 0), plan choices, owners of fronts."""
+    """The owners of hash bins, the number of workers (numbered from 0), plan choices, owners of fronts.
 
-    owners: tuple[tuple[int, int, int], ...]
+    `exchanges` has the owner maps of the exchanges that have another map than `owners`.
+    """
+
+    owners: OwnerRanges
     workers: int
     choices: PlanChoices = NO_CHOICES
     readers: tuple[int, ...] = ()
+    exchanges: ExchangeRanges = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +50,7 @@ class CopyBins:
 
     epoch: int
     tick: int
-    bins: BinRanges
+    bins: BinSets
     ownership: Ownership | None
 
 
@@ -88,7 +92,8 @@ class BinsNotCopied:
 class TickProposed:
     """Event: the next tick is to have another owner map: worker, first bin and end of each range.
 
-    () keeps the owners.  `choices` are those that change.
+    `exchanges` has other owner maps of some exchanges, by name.  With () as `owners`, exchanges that are not
+    named keep theirs.  `choices` are those that change.
     `workers` is the number of workers after it; 0 keeps the number.  Here workers are
     numbered from 0 without a gap, in the order of their numbers in the epoch; those that join come last.
     `readers` has the worker that reads for each front, by number; with () fronts stay, unless the number of
@@ -96,10 +101,11 @@ class TickProposed:
     """
 
     tick: int
-    owners: tuple[tuple[int, int, int], ...]
+    owners: OwnerRanges
     workers: int = 0
     choices: PlanChoices = NO_CHOICES
     readers: tuple[int, ...] = ()
+    exchanges: ExchangeRanges = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +122,7 @@ class ProposeTick:
     Answer: `TickProposed`, if it is proposed.
     """
 
-    owners: tuple[tuple[int, int, int], ...]
+    owners: OwnerRanges
     reason: str
     workers: int
 

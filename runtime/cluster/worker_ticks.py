@@ -25,7 +25,7 @@ import math
 from collections import deque
 from typing import TYPE_CHECKING, Final
 
-from fsql.compiler.owner_map import OwnerMap, all_of
+from fsql.compiler.owners import Owners, all_of_sets, moves_of, moves_to
 from fsql.runtime.cluster.copied_state import CopiedState
 from fsql.runtime.cluster.frames import (
     COORDINATOR,
@@ -37,12 +37,10 @@ from fsql.runtime.cluster.frames import (
     TickPrepared,
 )
 from fsql.runtime.cluster.tick_events import BinsCopied, CopyBins, Ownership
-from fsql.runtime.dataflow.layout_change import moves_of, moves_to
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from fsql.compiler.owner_map import BinRanges
     from fsql.compiler.plan_choices import PlanChoices
     from fsql.runtime.cluster.frames import Item, PrepareTick, Switch
     from fsql.runtime.cluster.tick_events import BinsNotCopied
@@ -62,7 +60,7 @@ _PARTS_AT_ONCE: Final = 100
 class _Tick:
     """The tick that is under way, from its preparation on."""
 
-    def __init__(self, prepare: PrepareTick, owners: OwnerMap, old: OwnerMap, worker: int) -> None:
+    def __init__(self, prepare: PrepareTick, owners: Owners, old: Owners, worker: int) -> None:
         self.number = prepare.tick
         self.owners = owners
         self.choices = prepare.choices
@@ -103,8 +101,8 @@ class WorkerTicks:
         self._next_part = 0.0
 
     @property
-    def prepared(self) -> tuple[OwnerMap, PlanChoices]:
-        """Return the owner map and the choices of the tick that is prepared."""
+    def prepared(self) -> tuple[Owners, PlanChoices]:
+        """Return the owners and the choices of the tick that is prepared."""
         assert self._tick is not None
         return self._tick.owners, self._tick.choices
 
@@ -178,13 +176,13 @@ class WorkerTicks:
     def on_preparation(self, prepare: PrepareTick) -> CopyBins | None:
         """Return the request to read back the state of bins that move away; None if none do."""
         old = self._worker.owners
-        owners = OwnerMap.of_ranges(prepare.owners)
+        owners = Owners.of_ranges(prepare.owners, prepare.exchanges)
         self._tick = _Tick(prepare, owners, old, self._number)
         self._received = deque(part for part in self._received if part[1].tick == prepare.tick)
         self._report_progress()
         if not self._tick.outgoing:
             return None
-        bins = all_of(self._tick.outgoing.values())
+        bins = all_of_sets(self._tick.outgoing.values())
         return CopyBins(self._epoch, prepare.tick, bins, self.take_ownership())
 
     def on_copied(self, event: BinsCopied | BinsNotCopied, now: float) -> None:
@@ -275,14 +273,14 @@ class WorkerTicks:
         assert self._tick is not None
         self.release()
         self._worker.complete_change()
-        bins: BinRanges = self._tick.owners.bins_of(self._number)
+        bins = self._tick.owners.bins_of(self._number)
         self._ownership = Ownership(bins, tuple(self._adopted))
         self._adopted, self._tick = [], None
 
     def on_abandoned(self) -> None:
         """Discard a tick that was not switched to."""
         if self._tick is not None:
-            self._worker.foreign.discard_staged(all_of(self._tick.incoming.values()))
+            self._worker.foreign.discard_staged(all_of_sets(self._tick.incoming.values()))
         self._tick = None
         self._received.clear()
         self._adopted = []

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
+from fsql.compiler.owners import ExchangeRanges, OwnerRanges  # noqa: TC001 - msgspec reads them
 from fsql.compiler.plan_choices import NO_CHOICES, PlanChoices
 from fsql.runtime.coordination.entries import ATTEMPTS, contended, decode, get_value, try_write
 
@@ -25,23 +26,25 @@ KEPT: Final = 100
 class TickProposal(msgspec.Struct, frozen=True):
     """The next tick is to have another owner map, or other choices.
 
-    `owners` has worker, first bin and end (exclusive) of each range; () keeps the owners.  `choices` are the
-    fold policies and orders of filters that change.  `graph` is the digest of the plan that the proposal was
-    made for, and `workers` the number of workers that the job was started with.  `workers_after` is the
-    number of workers after the tick, 0 for an unchanged number.  `readers` has the worker that reads for each
-    front, by number; with () fronts stay, unless the number of workers changes.  `proposed_at` is in seconds
-    since 1970.
+    `owners` has worker, first bin and end (exclusive) of each range, and `exchanges` has the owner maps of
+    the exchanges that are to have another one, by name.  With () as `owners`, exchanges that are not named
+    keep theirs.  `choices` are the fold policies and orders of filters that change.  `graph` is the digest of
+    the plan that the proposal was made for, and `workers` the number of workers that the job was started
+    with.  `workers_after` is the number of workers after the tick, 0 for an unchanged number.  `readers` has
+    the worker that reads for each front, by number; with () fronts stay, unless the number of workers
+    changes.  `proposed_at` is in seconds since 1970.
     """
 
     tick: int
     graph: str
     workers: int
-    owners: tuple[tuple[int, int, int], ...]
+    owners: OwnerRanges
     reason: str
     proposed_at: float
     workers_after: int = 0
     choices: PlanChoices = NO_CHOICES
     readers: tuple[int, ...] = ()
+    exchanges: ExchangeRanges = ()
 
     @property
     def workers_of_tick(self) -> int:

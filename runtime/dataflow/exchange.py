@@ -70,7 +70,7 @@ class Exchange:
             batch, sent = self._pre_aggregate(to, batch, hashes)
         if self._loads is not None:
             self._loads.add(to, values, hashes, sent)
-        return batch, [Part(*part) for part in routing.split(batch, sent)], errors
+        return batch, [Part(*part) for part in routing.split(to.stage, batch, sent)], errors
 
     def _pre_aggregate(self, to: ToFold, batch: Batch, hashes: Hashes) -> tuple[Batch, Hashes]:
         """Return a batch with the rows of hot keys replaced, and the hashes of its rows."""

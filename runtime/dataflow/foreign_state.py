@@ -14,7 +14,7 @@ from fsql.runtime.kernels.keyed.incremental_snapshot import rows_of_bins_later
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from fsql.compiler.owner_map import BinRanges
+    from fsql.compiler.owners import BinSets
     from fsql.runtime.dataflow.fold import Fold
     from fsql.runtime.kernels.keyed.incremental_snapshot import IncrementalSnapshot
 
@@ -52,27 +52,40 @@ class ForeignState:
             if fold.operator == operator:
                 fold.snapshots.stage(snapshot)
 
-    def discard_staged(self, bins: BinRanges) -> None:
+    def discard_staged(self, bins: BinSets) -> None:
         """Drop staged state: the bins do not move here after all."""
         if self._is_staged:
             self._is_staged = False
             for fold in self._folds.values():
                 fold.snapshots.discard_staged()
-                fold.release(bins)
+            self._release(bins)
 
-    def release(self, bins: BinRanges) -> None:
-        """Release bins that have moved away; min time of the folds is the position of the move."""
+    def release(self, bins: BinSets, owned: BinSets) -> None:
+        """Release bins that have moved away; min time of the folds is the position of the move.
+
+        `owned` are the bins that the worker owns from there on.
+        """
         self._may_be_in_snapshot = True
+        self._release(bins)
         for fold in self._folds.values():
-            fold.release(bins)
+            if not owned.of(fold.operator):
+                fold.hold_nothing()
+
+    def _release(self, bins: BinSets) -> None:
+        for fold in self._folds.values():
+            if of_fold := bins.of(fold.operator):
+                fold.release(of_fold)
 
     def on_completed(self) -> None:
         """Record that the worker owns all bins that were staged."""
         self._is_staged = False
 
-    def without(self, state: State, owned: BinRanges) -> State:
+    def without(self, state: State, owned: BinSets) -> State:
         """Return a snapshot without the state of bins that the worker does not own."""
         if not self._may_be_in_snapshot:
             return state
         self._may_be_in_snapshot = self._is_staged or self.is_released
-        return [(operator, rows_of_bins_later(snapshot, owned)) for operator, snapshot in state]
+        return [
+            (operator, rows_of_bins_later(snapshot, owned.of(operator)))
+            for operator, snapshot in state
+        ]

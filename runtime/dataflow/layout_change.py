@@ -1,9 +1,9 @@
 """A change of owners and plan choices at a position, as one worker carries it out while rows flow.
 
-Contract.  Bins have new owners for rows with roots at or above `position`.  A sender looks up the owner as of
-the root of the row, so the undo of a row takes the same route.  The old owner applies the rows below the
-position, and hands the state over when min time has passed them; the new owner queues rows of the bins until
-it has adopted that state.
+Contract.  Bins have new owners for rows with roots at or above `position`, in some exchanges or in all.  A
+sender looks up the owner in an exchange as of the root of the row, so the undo of a row takes the same route.
+The old owner applies the rows below the position, and hands the state over when min time has passed them; the
+new owner queues rows of the bins until it has adopted that state.
 
     announce    The worker agrees only if it has applied and read nothing at or above the position.  Until the
                 outcome is known, it cuts chunks of its fronts at the position, and defers the rows above.
@@ -22,16 +22,18 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from fsql.compiler.owner_map import BIN_SHIFT, common_bins
+from fsql.compiler.owner_map import BIN_SHIFT
+from fsql.compiler.owners import moves_of, moves_to
 from fsql.compiler.plan_choices import NO_CHOICES
 from fsql.runtime.order import below
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from numpy.typing import NDArray
 
-    from fsql.compiler.owner_map import BinRanges, OwnerMap
+    from fsql.compiler.owner_map import OwnerMap
+    from fsql.compiler.owners import Owners
     from fsql.compiler.plan_choices import PlanChoices
     from fsql.runtime.batch import Batch, Root
     from fsql.runtime.dataflow.front import Front
@@ -44,34 +46,53 @@ if TYPE_CHECKING:
     DeadLetters = tuple[tuple[Root, DeadLetter], ...]
 
 
-class Routing:
-    """Which worker owns each key, as of the root of each row."""
+class _ExchangeOwners:
+    """The owner map of an exchange, as an array, with the numbers of its owners."""
 
     def __init__(self, owners: OwnerMap) -> None:
+        self.owners = np.array(owners.owners)
+        self.numbers = sorted(set(owners.owners))
+
+
+class Routing:
+    """Which worker owns each key in each exchange, as of the root of each row.
+
+    `exchanges` has the name of the exchange into the fold of each stage.
+    """
+
+    def __init__(self, owners: Owners, exchanges: Mapping[int, str]) -> None:
         self.owners = owners
+        self.exchanges = exchanges
         self.change: LayoutChange | None = None
-        self._owners = np.array(owners.owners)
-        self._numbers = sorted(set(owners.owners))
+        maps = {name: owners.of(name) for name in exchanges.values()}
+        tables = {of: _ExchangeOwners(of) for of in set(maps.values())}
+        self._tables = {stage: tables[maps[name]] for stage, name in exchanges.items()}
 
-    @property
-    def only_owner(self) -> int | None:
-        """Return the worker that owns all keys; None if there are several, or owners change."""
-        return self._numbers[0] if len(self._numbers) == 1 and self.change is None else None
+    def only_owner(self, stage: int) -> int | None:
+        """Return the worker that owns all keys of a fold; None if there are several, or owners change."""
+        numbers = self._tables[stage].numbers
+        return numbers[0] if len(numbers) == 1 and self.change is None else None
 
-    def split(self, batch: Batch, hashes: Hashes) -> list[tuple[int, bool, Ints | None]]:
-        """Return for each owner whether the keys have moved, and the indexes of its rows, None for all."""
-        owner = self._owners[hashes >> BIN_SHIFT]
+    def split(
+        self, stage: int, batch: Batch, hashes: Hashes
+    ) -> list[tuple[int, bool, Ints | None]]:
+        """Return for each owner whether the keys have moved, and the indexes of its rows, None for all.
+
+        The rows go into the fold of `stage`.
+        """
+        table = self._tables[stage]
+        owner = table.owners[hashes >> BIN_SHIFT]
         if self.change is not None:
-            return self._split_by_root(self.change, batch, hashes, owner)
+            return self._split_by_root(self.change, stage, batch, hashes, owner)
         if len(owner) == 1:
             return [(int(owner[0]), False, None)]
-        parts = [(worker, np.flatnonzero(owner == worker)) for worker in self._numbers]
+        parts = [(worker, np.flatnonzero(owner == worker)) for worker in table.numbers]
         return [(worker, False, rows) for worker, rows in parts if len(rows)]
 
     def _split_by_root(
-        self, change: LayoutChange, batch: Batch, hashes: Hashes, owner: Ints
+        self, change: LayoutChange, stage: int, batch: Batch, hashes: Hashes, owner: Ints
     ) -> list[tuple[int, bool, Ints | None]]:
-        owner, moved = change.route(batch, hashes, owner)
+        owner, moved = change.route(self.exchanges[stage], batch, hashes, owner)
         parts = [
             (worker, is_moved, np.flatnonzero((owner == worker) & (moved == is_moved)))
             for worker in np.unique(owner).tolist()
@@ -100,8 +121,8 @@ class LayoutChange:
     def __init__(
         self,
         position: Root,
-        old: OwnerMap,
-        new: OwnerMap,
+        old: Owners,
+        new: Owners,
         worker: int,
         choices: PlanChoices = NO_CHOICES,
         leaving: frozenset[int] = frozenset(),
@@ -116,9 +137,9 @@ class LayoutChange:
         self.min_times: dict[int, Root] = {}
         """Min times beyond the position, by stage, that the worker does not follow yet."""
         self.outgoing = moves_of(worker, old, new)
-        """The bins that this worker hands over, by their new owners."""
+        """The bins of each exchange that this worker hands over, by their new owners."""
         self.incoming = moves_to(worker, old, new)
-        """The bins that this worker adopts, by their old owners."""
+        """The bins of each exchange that this worker adopts, by their old owners."""
         self.adopted = not self.incoming
         self.queued: dict[int, list[tuple[int, Batch]]] = {}
         """Rows of bins that are not adopted yet, by stage, each with its side."""
@@ -126,8 +147,9 @@ class LayoutChange:
         """Rows at or above the position that were read before the switch, by front."""
         self.messages: list[Message] = []
         """Messages with such rows, from workers that have switched already or will not agree."""
-        self._new_owners = np.array(new.owners)
-        self._moved = self._new_owners != np.array(old.owners)
+        self._old = old
+        self._moves: dict[str, tuple[Ints, Bools]] = {}
+        """The new owners of the bins of an exchange, and which bins have moved."""
 
     @property
     def holds_back(self) -> bool:
@@ -140,13 +162,17 @@ class LayoutChange:
             return True
         return bool(self.outgoing) and not self.released
 
-    def route(self, batch: Batch, hashes: Hashes, owner: Ints) -> tuple[Ints, Bools]:
+    def route(self, exchange: str, batch: Batch, hashes: Hashes, owner: Ints) -> tuple[Ints, Bools]:
         """Return the owner of each row, given its old owner, and which rows are of bins that have moved."""
+        if exchange not in self._moves:
+            new = np.array(self.owners.of(exchange).owners)
+            self._moves[exchange] = new, new != np.array(self._old.of(exchange).owners)
+        new_owners, moved_bins = self._moves[exchange]
         bins = hashes >> BIN_SHIFT
-        moved = self._moved[bins]
+        moved = moved_bins[bins]
         if moved.any():
             moved &= ~below(batch, self.position)
-        return np.where(moved, self._new_owners[bins], owner), moved
+        return np.where(moved, new_owners[bins], owner), moved
 
     def defers(self, message: Message) -> bool:
         """Return whether a message has to wait until the worker knows whether owners change; if so, keep it.
@@ -200,20 +226,3 @@ class LayoutChange:
 def is_beyond(position: Root, front: Front) -> bool:
     """Return whether a front has read or promised anything at or above a position."""
     return front.read_up_to > position or (front.promised > position and not front.ended)
-
-
-def moves_of(worker: int, old: OwnerMap, new: OwnerMap) -> dict[int, BinRanges]:
-    """Return the bins that a worker owns only in `old`, by their owners in `new`."""
-    return _split_by_owner(old.bins_of(worker), new, worker)
-
-
-def moves_to(worker: int, old: OwnerMap, new: OwnerMap) -> dict[int, BinRanges]:
-    """Return the bins that a worker owns only in `new`, by their owners in `old`."""
-    return _split_by_owner(new.bins_of(worker), old, worker)
-
-
-def _split_by_owner(bins: BinRanges, other: OwnerMap, worker: int) -> dict[int, BinRanges]:
-    """Return bins by their owners in the map `other`, without those of the worker itself."""
-    owners = sorted({owner for owner, _, _ in other.ranges} - {worker})
-    split = {owner: common_bins(bins, other.bins_of(owner)) for owner in owners}
-    return {owner: ranges for owner, ranges in split.items() if ranges}

@@ -1,8 +1,8 @@
 """The worker executes its share of every stage, in steps that a driver starts.
 
-A worker owns ranges of hash bins.  Rows that a stage sends are split by the owner of each row's hash: its own
-rows are passed by calls within the same step, others as messages.  At its end a step has processed all of its
-input, and one combined acknowledgement has the ids of consumed and sent messages and the changed holds.
+A worker owns hash bins of each exchange.  Rows that a stage sends are split by the owner of each row's hash:
+own rows are passed by calls within the same step, others as messages.  At its end a step has processed all of
+its input, and one combined acknowledgement has the ids of consumed and sent messages and the changed holds.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING
 
-from fsql.compiler.owner_map import all_of
+from fsql.compiler.owners import all_of_sets
 from fsql.compiler.plan_choices import NO_CHOICES
 from fsql.runtime.batch import START, Batch
 from fsql.runtime.dataflow.exchange import Exchange
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from fsql.compiler.owner_map import OwnerMap
+    from fsql.compiler.owners import Owners
     from fsql.compiler.plan_choices import PlanChoices
     from fsql.compiler.tick_plan import TickPlan, ToFold
     from fsql.runtime.batch import Root
@@ -72,7 +72,7 @@ class Worker:
         self._plan, self._number = plan, number
         self._barrier_stage = len(plan.stages)
         self._errors_to = Address(self._barrier_stage, 0, PortKind.ERROR)
-        self._routing = Routing(plan.assignment.bins)
+        self._routing = Routing(plan.assignment.owners, plan.exchanges)
         self._timed = TimedFolds(plan, instrument)
         self.folds: dict[int, Fold] = self._timed.by_stage
         self.pipelines = StagePipelines(plan, instrument, encodings or {})
@@ -196,9 +196,9 @@ class Worker:
             InvariantError: if state belongs to an operator that the plan does not have.
         """
         check_operators(state, [fold.operator for fold in self.folds.values()])
-        owned = self._plan.assignment.bins_of(self._number)
+        owned = self.owners.bins_of(self._number)
         for fold in self.folds.values():
-            fold.load(state.get(fold.operator, ()), owned, position)
+            fold.load(state.get(fold.operator, ()), owned.of(fold.operator), position)
         self._outbox.used.update(self.folds)
         return self._finish_step()
 
@@ -223,7 +223,7 @@ class Worker:
     # Changes of owners: see `layout_change`.
 
     @property
-    def owners(self) -> OwnerMap:
+    def owners(self) -> Owners:
         """Return the owners of the bins; during a change, those below its position."""
         return self._routing.owners
 
@@ -235,7 +235,7 @@ class Worker:
     def announce_change(
         self,
         position: Root,
-        owners: OwnerMap,
+        owners: Owners,
         fronts: Iterable[Front],
         choices: PlanChoices = NO_CHOICES,
         leaving: frozenset[int] = frozenset(),
@@ -250,7 +250,7 @@ class Worker:
             return False
         for front in fronts:
             front.remember_next()
-        change = self._routing.owners, owners, self._number, choices, leaving
+        change = self.owners, owners, self._number, choices, leaving
         self._routing.change = LayoutChange(position, *change)
         return True
 
@@ -292,10 +292,8 @@ class Worker:
     def release_bins(self) -> list[Effect]:
         """Release the bins that were handed over; `foreign.collect` drops their state later."""
         assert self.change is not None
-        self.foreign.release(all_of(self.change.outgoing.values()))
-        if not self.change.owners.bins_of(self._number):
-            for fold in self.folds.values():
-                fold.hold_nothing()
+        owned = self.change.owners.bins_of(self._number)
+        self.foreign.release(all_of_sets(self.change.outgoing.values()), owned)
         self.change.released = True
         self._outbox.used.update(self.folds)
         self._follow_all(self.change)
@@ -315,7 +313,7 @@ class Worker:
     def adopt(self, holds: Mapping[int, int]) -> list[Effect]:
         """Begin to own the adopted bins, whose state is completely staged, and apply their queued rows.
 
-        `holds` has for each stage of a fold the id of the hold for these bins in the ack table.
+        `holds` has for each stage of a fold with such bins the id of their hold in the ack table.
         """
         change = self.change
         assert change is not None
@@ -323,10 +321,12 @@ class Worker:
         assert not change.adopted
         change.adopted = True
         queued, change.queued = change.queued, {}
+        bins = all_of_sets(change.incoming.values())
         for stage, fold in self.folds.items():
-            output = fold.adopt(change.position, queued.get(stage, ()))
-            self._forward(stage, output)
-            self._outbox.used.add(stage)
+            if bins.of(fold.operator):
+                self._forward(stage, fold.adopt(change.position, queued.pop(stage, ())))
+                self._outbox.used.add(stage)
+        assert not queued
         self._follow_all(change)
         leaving = [AckEntry(stage, Kind.HOLD, change.position, id_) for stage, id_ in holds.items()]
         return self._finish_step(*leaving)
@@ -334,7 +334,7 @@ class Worker:
     def complete_change(self) -> None:
         """End the change: all have adopted, and nothing below its position is in flight."""
         assert self.change is not None
-        self._routing = Routing(self.change.owners)
+        self._routing = Routing(self.change.owners, self._routing.exchanges)
         self.pipelines.complete_change()
         self.foreign.on_completed()
 
@@ -384,7 +384,7 @@ class Worker:
     def _send(self, stage: int, to: ToFold, batch: Batch, *, repairs: bool) -> None:
         """Split a batch by the owners of its keys' hashes; queue a call for the own part, send the others."""
         address = Address(to.stage, to.side)
-        if self._routing.only_owner == self._number:
+        if self._routing.only_owner(to.stage) == self._number:
             self._exchange.sample(stage, to, batch)
             self._calls.append((Parcel(address, batch, repairs), None))
             return

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from fsql.compiler.assignment import are_readers
-from fsql.compiler.owner_map import are_owner_ranges
+from fsql.compiler.owners import OwnerRanges, fault_of_ranges
 from fsql.compiler.plan_choices import fault_of_choices
 from fsql.runtime.cluster.tick_events import Layout, TickProposed
 from fsql.runtime.coordination.port import CoordinationError
@@ -69,12 +69,13 @@ class TickProposals:
                 workers_after=layout.workers,
                 choices=layout.choices,
                 readers=layout.readers,
+                exchanges=layout.exchanges,
             )
         seconds, moved, refused = ended.seconds, ended.moved_bins, ended.refused
         record = TickRecord(proposal, position, seconds, moved, refused, ended.changes)
         self._unwritten.append(record)
 
-    def propose(self, owners: tuple[tuple[int, int, int], ...], reason: str, workers: int) -> Work:
+    def propose(self, owners: OwnerRanges, reason: str, workers: int) -> Work:
         """Propose a tick, unless another one is open or coordination does not answer."""
         spec = self._spec
         proposal = TickProposal(
@@ -104,7 +105,7 @@ class TickProposals:
         self._proposal = proposal
         yield TickProposed(
             *(proposal.tick, proposal.owners, proposal.workers_of_tick, proposal.choices),
-            proposal.readers,
+            *(proposal.readers, proposal.exchanges),
         )
 
     def end_job(self) -> Work:
@@ -133,7 +134,9 @@ def last_layout(coordination: Coordination, spec: JobSpec) -> Layout | None:
     if record is None or _fault(record.proposal, spec):
         return None
     taken = record.proposal
-    return Layout(taken.owners, taken.workers_of_tick, taken.choices, taken.readers)
+    return Layout(
+        *(taken.owners, taken.workers_of_tick, taken.choices, taken.readers, taken.exchanges)
+    )
 
 
 def _fault(proposal: TickProposal, spec: JobSpec) -> str:
@@ -149,6 +152,4 @@ def _fault(proposal: TickProposal, spec: JobSpec) -> str:
     after, readers = proposal.workers_of_tick, proposal.readers
     if readers and not are_readers(readers, len(spec.fronts), after):
         return "it does not give each part of the input to a worker"
-    if proposal.owners and not are_owner_ranges(proposal.owners, after):
-        return "its owner map does not give each bin to a worker"
-    return ""
+    return fault_of_ranges(proposal.owners, proposal.exchanges, after, spec.operators)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from fsql.compiler.assignment import Assignment
 from fsql.compiler.diagnostics import FsqlError
 from fsql.compiler.diagnostics.encoding import diagnostics_bytes
-from fsql.compiler.owner_map import OwnerMap
+from fsql.compiler.owners import Owners
 from fsql.compiler.plan_choices import with_choices
 from fsql.runtime.batch import START
 from fsql.runtime.cluster.manifest import manifest_of
@@ -188,13 +188,13 @@ class WorkerHost(Host["WorkerMachine"]):
             prepared = self._prepare(begin.description)
             assignment = prepared.plan.assignment
             if begin.owners:
-                owners = OwnerMap.of_ranges(begin.owners)
+                owners = Owners.of_ranges(begin.owners, begin.exchanges)
                 assignment = Assignment(owners, begin.readers)
             plan = replace(with_choices(prepared.plan, begin.choices), assignment=assignment)
             own_fronts = assignment.fronts_of(begin.number, prepared.fronts)
             manifest = manifest_of(begin.manifest) if begin.manifest else None
             state = self._open_state(prepared.state, begin.number)
-            bins = assignment.bins_of(begin.number)
+            bins = assignment.owners.bins_of(begin.number)
             changes = state.load(manifest, begin.epoch, bins)
             yield None
             self._job = prepared

@@ -17,7 +17,7 @@ from fsql.runtime.state.store import StateStoreError, StoreInUseError
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
-    from fsql.compiler.owner_map import BinRanges
+    from fsql.compiler.owners import BinSets
     from fsql.runtime.batch import Root
     from fsql.runtime.cluster.manifest import Manifest, StateSegment
     from fsql.runtime.cluster.tick_events import Ownership
@@ -57,7 +57,7 @@ class WorkerState:
         self._segments: StateSegments | None = None
 
     def load(
-        self, manifest: Manifest | None, epoch: int, bins: BinRanges
+        self, manifest: Manifest | None, epoch: int, bins: BinSets
     ) -> dict[str, tuple[IncrementalSnapshot, ...]]:
         """Begin an epoch in which the worker owns `bins`: return the state of these as of the manifest.
 
@@ -120,7 +120,7 @@ class WorkerState:
         self._segments.change_bins(ownership.bins)
         self._segments.take_over(ownership.adopted)
 
-    def read(self, bins: BinRanges) -> tuple[tuple[str, IncrementalSnapshot], ...]:
+    def read(self, bins: BinSets) -> tuple[tuple[str, IncrementalSnapshot], ...]:
         """Return the state of some bins that `store` was given, by operator, oldest first.
 
         Raises:

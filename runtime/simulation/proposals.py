@@ -14,6 +14,7 @@ from fsql.runtime.cluster.tick_events import TickProposed
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from fsql.compiler.owners import ExchangeRanges
     from fsql.compiler.tick_plan import TickPlan
     from fsql.runtime.simulation.faults import FaultInjector
     from fsql.runtime.simulation.process import Process
@@ -25,7 +26,7 @@ def propose_tick(injector: FaultInjector) -> None:
     for process, before in _running_coordinators(injector):
         if before > 1:
             injector.record_fault("tick", "any", process.name)
-            _propose(injector, process, before)
+            _propose(injector, process, before, before)
 
 
 def propose_members(injector: FaultInjector) -> None:
@@ -35,7 +36,7 @@ def propose_members(injector: FaultInjector) -> None:
         if numbers:
             workers = injector.choices.one_of(numbers)
             injector.record_fault("members", "join" if workers > before else "leave", process.name)
-            _propose(injector, process, workers)
+            _propose(injector, process, workers, before)
 
 
 def _running_coordinators(injector: FaultInjector) -> Iterator[tuple[Process, int]]:
@@ -46,7 +47,7 @@ def _running_coordinators(injector: FaultInjector) -> Iterator[tuple[Process, in
             yield process, program.node.ticks.workers
 
 
-def _propose(injector: FaultInjector, process: Process, workers: int) -> None:
+def _propose(injector: FaultInjector, process: Process, workers: int, before: int) -> None:
     injector.cluster.ticks += 1
     owners = _owner_map(injector.choices, workers)
     plan = injector.cluster.spec().plan
@@ -55,7 +56,16 @@ def _propose(injector: FaultInjector, process: Process, workers: int) -> None:
     choices = replace(choices, pre_aggregations=least_rows)
     readers = _readers(injector.reader_choices, len(injector.cluster.sources()), workers)
     tick = injector.cluster.ticks
-    process.handle(TickProposed(tick, owners.ranges, workers, choices, readers))
+    exchanges, keeps = _exchanges(injector.exchange_choices, plan, workers)
+    ranges = () if keeps and workers == before else owners.ranges
+    process.handle(TickProposed(tick, ranges, workers, choices, readers, exchanges))
+
+
+def _exchanges(choices: Stream, plan: TickPlan, workers: int) -> tuple[ExchangeRanges, bool]:
+    """Draw the owner maps of some exchanges, and whether the others keep theirs."""
+    names = [name for name in sorted(plan.exchanges.values()) if choices.chance(0.5)]
+    maps = tuple((name, _owner_map(choices, workers).ranges) for name in names)
+    return maps, bool(maps) and choices.chance(0.5)
 
 
 def _readers(choices: Stream, fronts: int, workers: int) -> tuple[int, ...]:

@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 import msgspec
 import pyarrow as pa
 
-from fsql.compiler.owner_map import ALL_BINS, common_bins
+from fsql.compiler.owner_map import common_bins
+from fsql.compiler.owners import ALL_BINS_OF_ALL
 from fsql.runtime.batch import START
 from fsql.runtime.cluster.manifest import StateSegment
 from fsql.runtime.kernels.keyed import incremental_snapshot
@@ -35,7 +36,7 @@ from fsql.runtime.state.loading import read_segment
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
-    from fsql.compiler.owner_map import BinRanges
+    from fsql.compiler.owners import BinSets
     from fsql.runtime.batch import Root
     from fsql.runtime.kernels.keyed.incremental_snapshot import IncrementalSnapshot
     from fsql.runtime.state.store import Octets, StateStore
@@ -69,7 +70,7 @@ class StateSegments:
         worker: its number.
         epoch: part of the keys, so that no segment of another epoch is overwritten.
         merge: merges incremental snapshots.
-        bins: the hash bins that the worker owns.
+        bins: the hash bins of each exchange that the worker owns.
     """
 
     def __init__(
@@ -78,7 +79,7 @@ class StateSegments:
         worker: int,
         epoch: int,
         merge: Merge,
-        bins: BinRanges = ALL_BINS,
+        bins: BinSets = ALL_BINS_OF_ALL,
     ) -> None:
         self.worker = worker
         self.bins = bins
@@ -100,20 +101,21 @@ class StateSegments:
             change = state[segment.operator][len(chain)]
             chain.append(ChainPiece(segment, expiry(change), tuple(text_bytes([change]))))
 
-    def change_bins(self, bins: BinRanges) -> None:
+    def change_bins(self, bins: BinSets) -> None:
         """Change the bins that the worker owns; stored state of bins that were given away becomes invalid."""
         self.bins = bins
         for operator, chain in self._chains.items():
-            valid = [(piece, common_bins(piece.segment.bins, bins)) for piece in chain]
+            owned = bins.of(operator)
+            valid = [(piece, common_bins(piece.segment.bins, owned)) for piece in chain]
             self._chains[operator] = [
                 replace(piece, segment=msgspec.structs.replace(piece.segment, bins=common))
                 for piece, common in valid
                 if common
             ]
         for operator, pending in self._pending.items():
-            self._pending[operator] = rows_of_bins(pending, bins)
+            self._pending[operator] = rows_of_bins(pending, bins.of(operator))
 
-    def read(self, bins: BinRanges) -> tuple[tuple[str, IncrementalSnapshot], ...]:
+    def read(self, bins: BinSets) -> tuple[tuple[str, IncrementalSnapshot], ...]:
         """Return the state of some bins, by operator, oldest first.
 
         Raises:
@@ -124,10 +126,13 @@ class StateSegments:
             (operator, rows_of_bins(read_segment(piece.segment, self._store), common))
             for operator, chain in sorted(self._chains.items())
             for piece in chain
-            if (common := common_bins(piece.segment.bins, bins))
+            if (common := common_bins(piece.segment.bins, bins.of(operator)))
         ]
         pending = sorted(self._pending.items())
-        return (*found, *((operator, rows_of_bins(rows, bins)) for operator, rows in pending))
+        return (
+            *found,
+            *((operator, rows_of_bins(rows, bins.of(operator))) for operator, rows in pending),
+        )
 
     def take_over(self, changes: Iterable[tuple[str, IncrementalSnapshot]]) -> None:
         """Add state that was read from other segments; the next `store` stores it in this store."""
@@ -227,7 +232,7 @@ class StateSegments:
             rows=change.rows.num_rows,
             size=len(data),
             hash=hash_of(data),
-            bins=self.bins,
+            bins=self.bins.of(operator),
         )
         piece = ChainPiece(segment, expiry(change), tuple(text_bytes([change])))
         return _ChainUpdate([*kept, piece], {key: data})

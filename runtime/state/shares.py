@@ -1,4 +1,4 @@
-"""A worker's share of a snapshot under an owner map, which may differ from that of the snapshot.
+"""A worker's share of a snapshot under owner maps, which may differ from those of the snapshot.
 
 A segment names its valid bins, and only those are loaded.  If a segment is in the store of another worker, or
 has bins of other workers, the new owner stores the loaded state again with the next snapshot.
@@ -47,14 +47,13 @@ def load_share(
         DamagedSegmentError: if a segment cannot be read.
         StateTooLargeError: if the state of an operator is too large for one worker.
     """
-    bins = segments.bins
     chains: dict[str, list[StateSegment]] = {}
     for segment in named:
-        if common_bins(segment.bins, bins):
+        if common_bins(segment.bins, segments.bins.of(segment.operator)):
             chains.setdefault(segment.operator, []).append(segment)
     shares: dict[str, tuple[IncrementalSnapshot, ...]] = {}
     for operator, chain in sorted(chains.items()):
-        state = read_state(chain, store_of)
+        bins, state = segments.bins.of(operator), read_state(chain, store_of)
         shares[operator] = tuple(
             rows_of_bins(snapshot, common_bins(segment.bins, bins))
             for segment, snapshot in zip(chain, state[operator], strict=True)
@@ -97,5 +96,5 @@ def check_loading(manifest: Manifest, store_of: Callable[[int], StateStore]) -> 
 
 def _is_own(segment: StateSegment, segments: StateSegments) -> bool:
     """Return whether a segment is in the worker's store, and all its valid bins are the worker's."""
-    valid = common_bins(segment.bins, segments.bins)
+    valid = common_bins(segment.bins, segments.bins.of(segment.operator))
     return segment.worker == segments.worker and valid == segment.bins

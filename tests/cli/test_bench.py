@@ -387,7 +387,9 @@ def test_plan_scale() -> None:
     arguments = ("--workers", "1,64", "--exponent", "1.1", "--stages", "3", "--draws", "1")
     code, out, err = fsql("bench", "plan-scale", *arguments, "--json")
     assert (code, err) == (0, "")
-    one, many, choice = [json.loads(line) for line in out.splitlines()]
+    one, _, many, two, choice = [json.loads(line) for line in out.splitlines()]
+    assert two["own_maps_each_over_mean"] <= two["one_map_each_over_mean"]
+    assert two["own_maps_sum_over_mean"] < two["equal_sum_over_mean"]
     names = ("equal_over_mean", "levelled_over_mean", "best_possible")
     assert [one[name] for name in names] == [1.0, 1.0, 1.0]
     assert many["equal_over_mean"] > many["levelled_over_mean"] >= many["best_possible"] > 1

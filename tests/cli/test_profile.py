@@ -55,7 +55,7 @@ def test_a_run_starts_with_the_plan_that_suits_the_profile(script: Path, tmp_pat
     description = read_description(state)
     assert description is not None
     assert description.first is not None
-    assert prepare_job(description).plan.assignment.bins.ranges == description.first.owners
+    assert prepare_job(description).plan.assignment.owners.ranges == description.first.owners
 
 
 @pytest.mark.slow

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from fsql.compiler.diagnostics import FsqlError
-from fsql.job.ticks import read_owners
+from fsql.compiler.owner_map import BINS, OwnerMap
+from fsql.job.owners_file import OwnersFile, read_owners
 from fsql.tests.cli.commands import CommandResult, fsql
 from fsql.tests.cluster.conftest import ENDLESS
 from fsql.tests.cluster.twin import OUTPUTS, Twin, difference, has_open_store, wait_until
@@ -32,8 +33,10 @@ CREATE TABLE lines (line STRING) WITH ('connector' = 'stdin', 'format' = 'text')
 CREATE TABLE counts (word STRING, n BIGINT) WITH ('connector' = 'file', 'path' = 'counts.jsonl');
 CREATE TABLE copies (line STRING) WITH ('connector' = 'file', 'path' = 'lines.txt', 'format' = 'text');
 INSERT INTO counts
-SELECT word, COUNT(*) AS n FROM lines CROSS JOIN UNNEST(SPLIT(line, ' ')) AS words (word)
-WHERE word <> 'word7' AND word <> 'word8' GROUP BY word;
+SELECT SUBSTR(word, 1, 5) AS word, MAX(n) AS n FROM
+(SELECT word, COUNT(*) AS n FROM lines CROSS JOIN UNNEST(SPLIT(line, ' ')) AS words (word)
+WHERE word <> 'word7' AND word <> 'word8' GROUP BY word)
+GROUP BY SUBSTR(word, 1, 5);
 INSERT INTO copies SELECT UPPER(line) AS line FROM lines;
 """
 
@@ -140,16 +143,24 @@ def test_output_does_not_change(live: LiveTwin, tmp_path: Path) -> None:
     start(twin)
     assert take(twin, "--bins", bins, "--reason", "try")["moved_bins"] == 1000 + 2048
     plan = edited_plan(twin, tmp_path / "plan.json")
+    second = plan["folds"][1]["operator"]
+    bins.write_text(f"exchange {second}\n1 0 4096\n")
+    taken = take(twin, "--bins", bins)
+    assert (taken["moved_bins"], taken["exchanges"]) == (3096, {second: [[1, 0, 4096]]})
+    refused = propose(twin, "--bins", bins, "--workers", "3").err.splitlines()[0]
+    assert refused == (
+        f'error[FSQL-E651]: "{bins}": with --workers, the file must have the owners of all exchanges'
+    )
     conditions = ["(word <> 'word8')", "(word <> 'word7')"]
     changes = take(twin, "--plan", tmp_path / "plan.json")["changes"]
     assert changes == [
         f"policy of {plan['folds'][0]['operator']}: ordered, was speculative",
         f"filters of stage 0: {', then '.join(conditions)}; was {' AND '.join(conditions[::-1])}",
     ]
-    assert propose(twin, "--to", "1").out == "tick 3 is proposed\n"
+    assert propose(twin, "--to", "1").out == "tick 4 is proposed\n"
     os.kill(next(pid for pid in twin.pids("worker") if has_open_store(pid)), signal.SIGKILL)
     wait_until(lambda: ticks(twin)[0]["state"] == "taken", "a tick during which a worker ends")
-    assert propose(twin, "--equal").out == "tick 4 is proposed\n"
+    assert propose(twin, "--equal").out == "tick 5 is proposed\n"
     [coordinator] = twin.pids("coordinator")
     os.kill(coordinator, signal.SIGKILL)
     wait_until(lambda: ticks(twin)[0]["state"] == "taken", "a tick that another coordinator takes")
@@ -161,6 +172,7 @@ def test_output_does_not_change(live: LiveTwin, tmp_path: Path) -> None:
     assert difference(twin.written(), twin.right(tmp_path / "right")) == ""
     listed = ticks(twin)
     assert [(each["tick"], each["state"], each["reason"]) for each in listed] == [
+        (6, "taken", ""),
         (5, "taken", ""),
         (4, "taken", ""),
         (3, "taken", ""),
@@ -171,11 +183,15 @@ def test_output_does_not_change(live: LiveTwin, tmp_path: Path) -> None:
         EQUAL,
         EQUAL,
         [[1, 0, 4096]],
-        [[1, 0, 1000], [0, 1000, 4096]],
-        [[1, 0, 1000], [0, 1000, 4096]],
+        *[[[1, 0, 1000], [0, 1000, 4096]]] * 3,
     ]
+    assert [list(each["exchanges"]) for each in listed] == [[], [], [], [second], [second], []]
     shown = fsql("tick", "show", "1", "--state", twin.state, "--json")
-    assert json.loads(shown.out) == listed[4]
+    assert json.loads(shown.out) == listed[5]
+    said = fsql("tick", "show", "2", "--state", twin.state)
+    assert said.out.endswith(
+        f"owners (worker, first bin, end):\n1 0 1000\n0 1000 4096\nexchange {second}\n1 0 4096\n"
+    )
 
 
 def test_workers_join_and_leave_while_rows_flow(live: LiveTwin, tmp_path: Path) -> None:
@@ -248,15 +264,29 @@ def test_proposals_that_are_refused(new_twin: Callable[[int], Twin], tmp_path: P
         ("0 0", ", line 1: a line must have three numbers, WORKER FIRST END"),
         ("0 0 99999999", ", line 1: a number is too large"),
         ("\xff\x00", ", line 1: a line must have three numbers, WORKER FIRST END"),
-        ("# " + "x" * (1 << 20), " is larger than 1,048,576 bytes"),
+        ("# " + "x" * (1 << 23), " is larger than 8,388,608 bytes"),
+        ("exchange a\n0 0 9\n", ": the bins of exchange a from 9 on, below 4,096, have no worker"),
+        ("0 0 9\nexchange a\n0 0 4096", ": the bins from 9 on, below 4,096, have no worker"),
+        ("exchange\n0 0 4096", ', line 1: "exchange" must be followed by one name'),
+        ("exchange a\n0 0 4096\nexchange a", ", line 3: exchange a is named twice"),
+        ("exchange b\n0 0 4096", ": the job has no exchange b; it has: a"),
     ],
 )
 def test_owner_maps_that_are_invalid(text: str, message: str, tmp_path: Path) -> None:
     path = tmp_path / "bins"
     path.write_text(text, encoding="latin-1")
     with pytest.raises(FsqlError) as raised:
-        read_owners(path, 2)
+        read_owners(path, 2, lambda: ["a"])
     assert [each.message for each in raised.value.diagnostics] == [f'"{path}"{message}']
+
+
+def test_owner_maps_of_exchanges(tmp_path: Path) -> None:
+    path = tmp_path / "bins"
+    path.write_text("exchange a  # only this one\n1 0 4096")
+    assert read_owners(path, 2, lambda: ["a"]) == OwnersFile(None, {"a": OwnerMap((1,) * BINS, 2)})
+    path.write_text("0 0 4096\nexchange a\n1 0 4096")
+    every = OwnerMap((0,) * BINS, 2)
+    assert read_owners(path, 2, lambda: ["a"]) == OwnersFile(every, {"a": OwnerMap((1,) * BINS, 2)})
 
 
 def test_one_way_to_give_an_owner_map_is_needed(tmp_path: Path) -> None:

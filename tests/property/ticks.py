@@ -2,7 +2,8 @@
 
 A change is carried out in steps, at moments that are drawn: it is announced to one worker after the other,
 and so on.  What is released may not depend on any of it.  Owner maps are random, so bins also come back to
-workers that had them before.
+workers that had them before.  They are drawn for all exchanges, for each one, or for a single one: then the
+others keep theirs.
 """
 
 from __future__ import annotations
@@ -11,12 +12,12 @@ from dataclasses import dataclass, field, replace
 from enum import Enum, auto
 from typing import TYPE_CHECKING
 
-from fsql.compiler.owner_map import BINS, OwnerMap, all_of, bin_ranges
+from fsql.compiler.owner_map import BINS, OwnerMap
+from fsql.compiler.owners import Owners, all_of_sets, moves_to
 from fsql.compiler.plan_choices import PlanChoices, choices_of
 from fsql.compiler.tick_plan import Policy
 from fsql.runtime.batch import END
 from fsql.runtime.dataflow.front import Front
-from fsql.runtime.dataflow.layout_change import moves_to
 from fsql.runtime.dataflow.messages import (
     AckEntry,
     Acknowledgement,
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
     from collections import Counter
     from random import Random
 
-    from fsql.compiler.owner_map import BinRanges
     from fsql.compiler.tick_plan import TickPlan
     from fsql.runtime.batch import Root
     from fsql.runtime.dataflow.worker import Worker
@@ -56,7 +56,7 @@ class _Change:
     """A change under way: `missing` are the workers that the phase has not reached."""
 
     position: Root
-    owners: OwnerMap
+    owners: Owners
     choices: PlanChoices
     missing: list[int]
     readers: dict[int, int] = field(default_factory=dict)
@@ -84,7 +84,6 @@ class Ticks:
     often: float = 0.3
     _change: _Change | None = None
     _ids: Ids = field(default_factory=lambda: Ids(1, link_number(_COORDINATOR, 0)))
-    _last: OwnerMap | None = None
 
     @property
     def begin(self) -> SnapshotStart | None:
@@ -116,7 +115,7 @@ class Ticks:
             return
         workers = list(range(len(cluster.workers)))
         self.random.shuffle(workers)
-        owners = self._owners(len(workers))
+        owners = self._owners(cluster)
         position = self.snapshots.drawn(cluster)
         choices, readers = self._choices(cluster.plan), self._readers(cluster)
         change = _Change(position, owners, choices, workers, readers)
@@ -127,11 +126,11 @@ class Ticks:
 
     def _copy(self, worker: Worker, change: _Change, number: int) -> None:
         """Give a new owner the state of the last snapshot, in parts."""
-        bins = all_of(moves_to(number, worker.owners, change.owners).values())
+        bins = all_of_sets(moves_to(number, worker.owners, change.owners).values())
         change.copied.add(number)
         for operator, parts in change.before.items():
             for part in parts:
-                self._stage(worker, operator, rows_of_bins(part, bins))
+                self._stage(worker, operator, rows_of_bins(part, bins.of(operator)))
 
     def _stage(self, worker: Worker, operator: str, part: IncrementalSnapshot) -> None:
         size = self.random.choice((1, 3, 1000))
@@ -153,9 +152,25 @@ class Ticks:
         for number, worker in enumerate(cluster.workers):
             if number in change.copied:
                 bins = moves_to(number, worker.owners, change.owners).values()
-                worker.foreign.discard_staged(all_of(bins))
+                worker.foreign.discard_staged(all_of_sets(bins))
 
-    def _owners(self, workers: int) -> OwnerMap:
+    def _owners(self, cluster: Cluster) -> Owners:
+        """Draw the owners of all exchanges together, of each, or of one of them."""
+        workers, now = len(cluster.workers), cluster.workers[0].owners
+        names = sorted(cluster.plan.exchanges.values())
+        every = self._owner_map(workers)
+        match self.random.randrange(3) if names else 0:
+            case 0:
+                return Owners(every)
+            case 1:
+                one = self.random.choice(names)
+                self.met["changes of one of several exchanges"] += len(names) > 1
+                return Owners.of_maps(now.every, {**dict(now.exchanges), one: every})
+            case _:
+                drawn = [name for name in names if self.random.random() < 0.7]
+                return Owners.of_maps(every, {name: self._owner_map(workers) for name in drawn})
+
+    def _owner_map(self, workers: int) -> OwnerMap:
         """Draw an owner map: of single bins, of ranges, all to one worker, or equal ranges again."""
         draw = self.random.randrange
         match draw(4):
@@ -279,8 +294,11 @@ class Ticks:
             assert worker.change is not None
             if worker.change.incoming:
                 change.adopting.add(number)
+                bins = all_of_sets(worker.change.incoming.values())
                 change.holds[number] = {
-                    stage: self._ids.next() for stage, root in downstream.items() if root != END
+                    stage: self._ids.next()
+                    for stage, root in downstream.items()
+                    if root != END and bins.of(cluster.plan.exchanges[stage])
                 }
                 entries += [
                     AckEntry(stage, Kind.HOLD, change.position, hold)
@@ -307,15 +325,17 @@ class Ticks:
                 cluster.carry(number, worker.release_bins())
         elif len(change.taken) == len(workers) and number in change.adopting:
             assert worker.change is not None
-            bins = _union(worker.change.incoming)
+            bins = all_of_sets(worker.change.incoming.values())
             if number not in change.copied:
                 self._copy(worker, change, number)
             for operator, part in change.since:
-                self._stage(worker, operator, rows_of_bins(part, bins))
+                self._stage(worker, operator, rows_of_bins(part, bins.of(operator)))
             queued = sum(len(b) for rows in worker.change.queued.values() for _, b in rows)
             self.met["rows queued"] += queued
             parts = [*change.since, *((o, p) for o, many in change.before.items() for p in many)]
-            self.met["rows moved"] += sum(len(rows_of_bins(part, bins)) for _, part in parts)
+            self.met["rows moved"] += sum(
+                len(rows_of_bins(part, bins.of(operator))) for operator, part in parts
+            )
             cluster.carry(number, worker.adopt(change.holds[number]))
             change.adopting.remove(number)
         has_moved = not change.adopting and not change.readers
@@ -339,12 +359,6 @@ class Ticks:
             at.front.end()
         at.worker = change.readers.pop(number)
         cluster.carry(at.worker, [Promise(number, at.front.promised)])
-
-
-def _union(ranges: dict[int, BinRanges]) -> BinRanges:
-    return bin_ranges(
-        sorted(number for parts in ranges.values() for one in parts for number in range(*one))
-    )
 
 
 def _fronts(cluster: Cluster, number: int) -> list[Front]:

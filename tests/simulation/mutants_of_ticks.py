@@ -7,13 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from fsql.compiler.owners import BinSets, Owners
+from fsql.runtime.cluster.copied_state import CopiedState
 from fsql.runtime.cluster.epoch_members import EpochMembers
 from fsql.runtime.cluster.layout_tick import LayoutTick
 from fsql.runtime.cluster.proposed_ticks import ProposedTicks
 from fsql.runtime.cluster.worker_ticks import WorkerTicks
 from fsql.runtime.dataflow.applied_rows import AppliedRows
 from fsql.runtime.dataflow.fold import Fold
-from fsql.runtime.dataflow.layout_change import LayoutChange
+from fsql.runtime.dataflow.layout_change import LayoutChange, Routing
 from fsql.runtime.dataflow.worker import Worker
 from fsql.runtime.kernels.aggregate.slot_snapshots import SlotSnapshots
 from fsql.runtime.state.segments import StateSegments
@@ -62,15 +64,35 @@ def a_front_reads_on_beyond_the_position(patch: Patch) -> None:
 def rows_are_routed_by_todays_map(patch: Patch) -> None:
     """A repair goes to the new owner of its key, although what it corrects went to the old one."""
 
-    def route(self: LayoutChange, batch: Any, hashes: Any, owner: Any) -> Any:
-        owners, _ = right(self, batch, hashes, owner)
+    def route(self: LayoutChange, exchange: str, batch: Any, hashes: Any, owner: Any) -> Any:
+        owners, _ = right(self, exchange, batch, hashes, owner)
         if not self.switched:
             return owners, owners != owner
-        new = np.array(self.owners.owners)[hashes >> 20]
+        new = np.array(self.owners.of(exchange).owners)[hashes >> 20]
         return new, new != owner
 
     right = LayoutChange.route
     patch.setattr(LayoutChange, "route", route)
+
+
+def rows_are_routed_by_one_map_for_all_exchanges(patch: Patch) -> None:
+    """A worker looks up owners in the map of the exchanges that are not named, once owners have changed."""
+
+    def complete_change(self: Worker) -> None:
+        right(self)
+        self._routing = Routing(Owners(self.owners.every), self._routing.exchanges)
+
+    right = Worker.complete_change
+    patch.setattr(Worker, "complete_change", complete_change)
+
+
+def state_is_copied_by_one_map_for_all_exchanges(patch: Patch) -> None:
+    def add(self: CopiedState, state: Any) -> int:
+        self._outgoing = {peer: BinSets(bins.every) for peer, bins in self._outgoing.items()}
+        return right(self, state)
+
+    right = CopiedState._add
+    patch.setattr(CopiedState, "_add", add)
 
 
 def windows_are_lost_on_the_way(patch: Patch) -> None:
@@ -148,6 +170,8 @@ MUTANTS: tuple[Callable[[Patch], None], ...] = (
     bins_are_adopted_without_a_hold,
     a_front_reads_on_beyond_the_position,
     rows_are_routed_by_todays_map,
+    rows_are_routed_by_one_map_for_all_exchanges,
+    state_is_copied_by_one_map_for_all_exchanges,
     windows_are_lost_on_the_way,
     old_owners_keep_their_bins,
     folds_pass_the_position_before_they_hand_over,

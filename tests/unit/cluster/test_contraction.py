@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from fsql.compiler.owner_map import OwnerMap
+from fsql.compiler.owners import Owners
 from fsql.runtime.cluster.contraction import Contraction, contracted_owners, spread_owners
 from fsql.runtime.dataflow.metrics import Metrics, OperatorMetrics
 
@@ -14,12 +15,12 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 CONTRACTED, SPREAD = contracted_owners(3), spread_owners(3)
-EQUAL = OwnerMap.of_equal_ranges(3)
+EQUAL = Owners.of_equal_ranges(3)
 
 
 def ticks(
     course: Sequence[tuple[float, float]],
-    owners: OwnerMap = CONTRACTED,
+    owners: Owners = CONTRACTED,
     state_mib: float = 0.0,
     state_mib_grows: float = 0.0,
 ) -> list[tuple[float, str]]:
@@ -43,7 +44,7 @@ def ticks(
             metrics[1].bytes_state = int(state_mib + now * state_mib_grows) << 20
             proposal = rule.on_load(min(1.0, load - elsewhere), metrics, owners, now)
             if proposal is not None:
-                owners = OwnerMap.of_ranges(proposal.owners, 3)
+                owners = Owners.of_ranges(proposal.owners, workers=3)
                 proposed.append((now, proposal.reason))
     return proposed
 
@@ -72,7 +73,7 @@ def test_shared_bins_spread_under_load() -> None:
 @pytest.mark.parametrize("owners", [CONTRACTED, SPREAD, EQUAL])
 @pytest.mark.parametrize("state_mib", [0, 255, 256, 512, 513])
 def test_a_steady_load_leads_to_one_tick_at_most(
-    load: float, owners: OwnerMap, state_mib: int
+    load: float, owners: Owners, state_mib: int
 ) -> None:
     assert len(ticks([(300, load)], owners, state_mib)) <= 1
 
@@ -83,7 +84,7 @@ def test_a_short_peak_or_lull_changes_nothing() -> None:
 
 
 def test_an_owner_map_that_was_proposed_by_somebody_stays() -> None:
-    somebodys = OwnerMap((2,) * 4096, 3)
+    somebodys = Owners(OwnerMap((2,) * 4096, 3))
     assert ticks([(100, 0.1), (100, 1.0)], somebodys) == []
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
+from fsql.compiler.owners import ALL_BINS_OF_ALL, BinSets
 from fsql.runtime.batch import START
 from fsql.runtime.cluster.copied_state import (
     HAND_OVER_ROWS_MAX,
@@ -18,8 +19,8 @@ from fsql.runtime.kernels.keyed.incremental_snapshot import (
     merge_snapshots,
 )
 
-ALL = {1: ((0, 4096),)}
-HALVES = {1: ((0, 2048),), 2: ((2048, 4096),)}
+ALL = {1: ALL_BINS_OF_ALL}
+HALVES = {1: BinSets(((0, 2048),)), 2: BinSets(((2048, 4096),))}
 
 
 def rows(count: int) -> IncrementalSnapshot:
@@ -36,6 +37,16 @@ def sent(copies: CopiedState) -> list[tuple[int, int]]:
         peer, state = copies.take()
         parts.append((peer, sum(len(part) for _, part in state)))
     return parts
+
+
+def test_each_exchange_has_receivers_of_its_own() -> None:
+    outgoing = {
+        1: BinSets(exchanges=(("join", ((0, 4096),)),)),
+        2: BinSets(((0, 4096),), (("join", ()),)),
+    }
+    copies = CopiedState(outgoing, follows_snapshots=False)
+    copies.on_stored_state((("fold", rows(9)), ("join", rows(5))))
+    assert sent(copies) == [(1, 5), (2, 9)]
 
 
 def test_state_goes_in_parts_the_stored_state_first() -> None:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import msgspec
+
 from fsql.compiler.owner_map import OwnerMap
+from fsql.compiler.owners import Owners
 from fsql.compiler.tick_plan import Policy
 from fsql.optimizer.choose import choose
 from fsql.runtime.batch import START
@@ -45,7 +48,7 @@ def sharded() -> JobSpec:
 
 
 def owners(ticks: ProposedTicks, taken: EpochTaken) -> tuple[tuple[int, int, int], ...]:
-    return ticks.on_epoch_taken(taken).plan.assignment.bins.ranges
+    return ticks.on_epoch_taken(taken).plan.assignment.owners.ranges
 
 
 def test_a_new_coordinator_goes_on_with_the_last_tick() -> None:
@@ -54,6 +57,24 @@ def test_a_new_coordinator_goes_on_with_the_last_tick() -> None:
     assert owners(ProposedTicks(job(), Settings()), EpochTaken(1, manifest(3))) == EQUAL
     assert owners(ProposedTicks(job(), Settings()), EpochTaken(1, manifest(2), ALL)) == ALL_TO_ONE
     assert owners(ProposedTicks(job(), Settings()), EpochTaken(1, None, ALL)) == ALL_TO_ONE
+
+
+def test_exchanges_keep_their_maps_as_long_as_the_plan_has_them() -> None:
+    [exchange] = job().plan.exchanges.values()
+    expected = Owners(OwnerMap.of_ranges(SWAPPED), ((exchange, OwnerMap.of_ranges(ALL_TO_ONE)),))
+    named = ((exchange, ALL_TO_ONE), ("join-of-another-plan", EQUAL))
+    snapshot = msgspec.structs.replace(manifest(2), exchanges=named)
+    for taken in EpochTaken(1, snapshot), EpochTaken(1, None, replace(OTHER, exchanges=named)):
+        spec = ProposedTicks(job(), Settings()).on_epoch_taken(taken)
+        assert spec.plan.assignment.owners == expected
+
+
+def test_a_proposal_for_an_exchange_that_the_plan_does_not_have_is_refused() -> None:
+    ticks = ProposedTicks(job(), Settings())
+    epoch = CoordinatorEpoch(job(), 1, None, ["a", "b"], Settings(), 0.0)
+    ticks.on_proposal(TickProposed(1, (), exchanges=(("join-1", EQUAL),)), 0.0)
+    why = "the plan has no exchange join-1"
+    assert ticks.advance(epoch, 1.0) == [TickEnded(1, START, 1.0, refused=why)]
 
 
 def test_one_that_goes_on_keeps_its_map() -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 import pyarrow as pa
 
 from fsql.compiler.owner_map import BINS, OwnerMap
+from fsql.compiler.owners import Owners
 from fsql.runtime.batch import START
 from fsql.runtime.cluster.copied_state import ROWS_OF_PART
 from fsql.runtime.cluster.frames import PrepareTick, StatePart, TickCopied
@@ -27,7 +28,7 @@ PARTS = 120
 
 def test_parts_are_sent_by_time_whatever_the_length_of_steps() -> None:
     worker = SimpleNamespace(
-        owners=OwnerMap((0,) * BINS, 2), foreign=SimpleNamespace(is_released=False)
+        owners=Owners(OwnerMap((0,) * BINS, 2)), foreign=SimpleNamespace(is_released=False)
     )
     sent: list[Item] = []
     ticks = WorkerTicks(

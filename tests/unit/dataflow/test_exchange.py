@@ -31,7 +31,7 @@ def sent(exchange: Exchange, plan: TickPlan, first: int) -> Batch:
     columns = [pa.array(keys), pa.array(range(ROWS)), bound, bound]
     rows = np.arange(first, first + ROWS)
     batch, parts, errors = exchange.parts(
-        Routing(plan.assignment.bins), 0, to, Batch(columns, rows, rows, ())
+        Routing(plan.assignment.owners, plan.exchanges), 0, to, Batch(columns, rows, rows, ())
     )
     assert errors is None
     assert sum(len(batch) if part.rows is None else len(part.rows) for part in parts) == len(batch)

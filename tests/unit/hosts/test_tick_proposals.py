@@ -104,6 +104,10 @@ def test_why_a_tick_is_refused_is_recorded(led: Led) -> None:
             replace(ASKED, choices=PlanChoices(filters=(FilterOrder(0, 0, ((0,),)),))),
             "stage 0 has no filter run 0",
         ),
+        (
+            replace(ASKED, owners=(), exchanges=(("join-1", ALL_TO_ONE),)),
+            "the plan has no exchange join-1",
+        ),
         *(
             (replace(ASKED, owners=owners), "its owner map does not give each bin to a worker")
             for owners in (((2, 0, 4096),), ((0, 0, 4000),), ((0, 0, 9), (1, 8, 4096)))

@@ -21,6 +21,7 @@ from fsql.tests.unit.optimizer.jobs import plan_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from fsql.compiler.owners import Owners
     from fsql.compiler.tick_plan import TickPlan
 
 SCRIPT = """
@@ -35,11 +36,11 @@ def fold_of(plan: TickPlan) -> FoldHead:
     return next(each.head for each in plan.stages if isinstance(each.head, FoldHead))
 
 
-def busy_of(owners: OwnerMap, rates: Sequence[float]) -> list[float]:
+def busy_of(owners: Owners, rates: Sequence[float]) -> list[float]:
     """Return how busy each worker is with the rows of its bins."""
     busy = [0.0] * owners.workers
     for number, rate in enumerate(rates):
-        busy[owners.owners[number]] += rate * SECONDS_A_ROW
+        busy[owners.every.owners[number]] += rate * SECONDS_A_ROW
     return busy
 
 
@@ -87,7 +88,7 @@ def followed(
         rates = rates_at(interval)
         weight = 1.0 if interval == 1 else 0.3
         smooth = [was + (now - was) * weight for was, now in zip(smooth, rates, strict=True)]
-        busy = busy_of(plan.assignment.bins, rates)
+        busy = busy_of(plan.assignment.owners, rates)
         history.append(busy)
         imbalances.append(max(busy) / (sum(busy) / workers))
         ages = tuple(interval - each for each in ticks)
@@ -140,16 +141,16 @@ def test_a_load_that_drifts_causes_few_ticks() -> None:
 def test_little_to_do_goes_to_one_worker_and_back() -> None:
     plan = plan_of(SCRIPT, 2)
     idle = [50_000.0 / BINS] * BINS
-    now = plan.assignment.bins
+    now = plan.assignment.owners
     choice = choose_tick(
         Situation(plan, hosted=True), measured(plan, idle, [busy_of(now, idle)] * 2)
     )
     assert choice.owners is not None
-    assert set(choice.owners.owners) == {0}
+    assert set(choice.owners.every.owners) == {0}
     alone = replace(plan, assignment=Assignment(choice.owners))
     for total, is_spread in ((50_000.0, False), (450_000.0, False), (700_000.0, True)):
         rates = [total / BINS] * BINS
-        busy = [busy_of(alone.assignment.bins, rates)] * 2
+        busy = [busy_of(alone.assignment.owners, rates)] * 2
         then = choose_tick(Situation(alone, hosted=True), measured(alone, rates, busy))
         assert (then.owners is not None) == is_spread
 
@@ -181,14 +182,14 @@ def test_what_a_worker_does_besides_its_bins_stays() -> None:
 
 def test_a_worker_whose_core_others_have_is_no_busier() -> None:
     plan, rates = plan_of(SCRIPT, 2), [200.0] * BINS
-    even = measured(plan, rates, [busy_of(plan.assignment.bins, rates)] * 2)
+    even = measured(plan, rates, [busy_of(plan.assignment.owners, rates)] * 2)
     waits = tuple(each._replace(elapsed=0.9) if each.worker else each for each in even.workers)
     assert choose_tick(Situation(plan), even._replace(workers=waits)).owners is None
 
 
 def test_a_worker_that_waits_for_its_core_has_no_time_left() -> None:
     plan, rates = plan_of(SCRIPT, 2), skewed(1, 200_000.0)
-    known = measured(plan, rates, [busy_of(plan.assignment.bins, rates)] * 2)
+    known = measured(plan, rates, [busy_of(plan.assignment.owners, rates)] * 2)
     assert choose_tick(Situation(plan), known).owners is None
     waits = tuple(each._replace(elapsed=each.busy * 5) for each in known.workers)
     assert choose_tick(Situation(plan), known._replace(workers=waits)).owners is not None
@@ -206,15 +207,17 @@ def test_a_frequent_key_whose_rows_cost_less_stays() -> None:
     plan, rates = plan_of(SCRIPT, 2), [400_000.0 / BINS] * BINS
     rates[7] += 400_000.0
     busy = [[0.43, 0.37]] * 2  # by rows it would be 0.6 and 0.2
-    assert busy_of(plan.assignment.bins, rates) == pytest.approx([0.6, 0.2], rel=1e-3)
+    assert busy_of(plan.assignment.owners, rates) == pytest.approx([0.6, 0.2], rel=1e-3)
     choice = choose_tick(Situation(plan), measured(plan, rates, busy))
     assert choice.owners is None
     assert choice.reasons[0].startswith("owners: stay; worker 0 works for 43%, at 1.07 times")
     clear = choose_tick(Situation(plan), measured(plan, rates, [[0.5, 0.3]] * 2))
     assert clear.owners is not None
-    assert clear.owners.owners[7] == 0
+    assert clear.owners.every.owners[7] == 0
     moved = [
-        number for number, owner in enumerate(clear.owners.owners) if owner and number < BINS // 2
+        number
+        for number, owner in enumerate(clear.owners.every.owners)
+        if owner and number < BINS // 2
     ]
     by_rows = sum(rates[number] for number in moved) * SECONDS_A_ROW
     assert by_rows * 0.5 / 0.6 == pytest.approx(
@@ -225,7 +228,7 @@ def test_a_frequent_key_whose_rows_cost_less_stays() -> None:
 def test_intervals_before_the_last_tick_do_not_count() -> None:
     plan = plan_of(SCRIPT, 2)
     rates = skewed(1)
-    busy = [busy_of(plan.assignment.bins, rates)] * 2
+    busy = [busy_of(plan.assignment.owners, rates)] * 2
     assert choose_tick(Situation(plan), measured(plan, rates, busy)).owners is not None
     assert choose_tick(Situation(plan, since=1), measured(plan, rates, busy)).owners is None
 
@@ -243,7 +246,7 @@ def test_repairs_that_cost_much_make_a_fold_wait() -> None:
 def test_what_was_not_measured_is_no_estimate() -> None:
     plan = plan_of(SCRIPT, 2)
     operator, rates = fold_of(plan).operator, skewed(1)
-    busy = [busy_of(plan.assignment.bins, rates)] * 2
+    busy = [busy_of(plan.assignment.owners, rates)] * 2
     known = measured(plan, rates, busy)
     without_state = choose_tick(Situation(plan), known._replace(folds=()))
     assert without_state.owners is None

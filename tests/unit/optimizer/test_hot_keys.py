@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from fsql.compiler.assignment import Assignment
-from fsql.compiler.owner_map import BINS, OwnerMap
+from fsql.compiler.owner_map import BINS
+from fsql.compiler.owners import Owners
 from fsql.compiler.plan_choices import choices_of, with_choices
 from fsql.optimizer.choose_tick import Situation, choose_tick
 from fsql.optimizer.hot_keys import ROWS_MIN, choose_pre_aggregations
@@ -79,7 +80,7 @@ def test_intervals_before_the_last_tick_do_not_count() -> None:
 
 
 def test_one_worker_has_nothing_to_level() -> None:
-    alone = replace(SUMS, assignment=Assignment(OwnerMap.of_equal_ranges(1)))
+    alone = replace(SUMS, assignment=Assignment(Owners.of_equal_ranges(1)))
     assert choose_pre_aggregations(alone, measured(0.6), 0) == (
         (),
         [f"{PLACE}: stay; there is one worker"],

@@ -12,6 +12,7 @@ import pytest
 from pyarrow import csv
 
 from fsql.compiler.owner_map import BINS, OwnerMap
+from fsql.compiler.owners import Owners
 from fsql.compiler.plan_choices import NO_CHOICES, condition_names
 from fsql.compiler.tick_plan import FoldHead
 from fsql.job.compilation import compile_job
@@ -161,7 +162,7 @@ def test_bins_are_levelled_by_their_rows(tmp_path: Path) -> None:
     choice = choose_first(plan, profile_for(plan, {0: 40, 1: 30, 2: 30, BINS - 1: 1}))
     owners = list(OwnerMap.of_equal_ranges(2).owners)
     owners[0] = 1
-    assert choice.owners == OwnerMap(tuple(owners), 2)
+    assert choice.owners == Owners(OwnerMap(tuple(owners), 2))
     assert choice.choices == NO_CHOICES
     assert choice.reasons[0] == (
         "owners: 1 bins move; the busiest worker gets 1.98 times the mean of the rows, and would get"
@@ -189,8 +190,7 @@ def test_nothing_changes_without_an_estimate(tmp_path: Path) -> None:
     assert choose_first(one, Profile()).reasons[0] == "owners: stay; there is one worker"
 
 
-def test_bins_stay_if_a_fold_gets_rows_of_another_fold(tmp_path: Path) -> None:
-    """All folds have one owner map, and what levels one of them may make the other worse."""
+def test_bins_stay_of_a_fold_that_gets_rows_of_another_fold(tmp_path: Path) -> None:
     path = tmp_path / "t.jsonl"
     path.write_text(
         "".join(json.dumps({"k": f"k{min(n % 41, 7)}", "n": 1}) + "\n" for n in range(400))
@@ -203,10 +203,11 @@ INSERT INTO o SELECT k, MAX(v) AS v FROM
 """
     compiled = compile_job(script_of_text(text, {}))
     plan = plan_of(compiled, 2)
-    _, second = [each.head.operator for each in plan.stages if isinstance(each.head, FoldHead)]
+    first, second = [each.head.operator for each in plan.stages if isinstance(each.head, FoldHead)]
     choice = choose_first(plan, profile_input(compiled))
-    assert choice.owners is None
-    assert choice.reasons[0].startswith("owners: stay; the busiest worker gets ")
+    assert choice.owners is not None
+    assert choice.owners.of(second) == OwnerMap.of_equal_ranges(2)
+    assert choice.owners.of(first) != OwnerMap.of_equal_ranges(2)
     assert choice.reasons[0].endswith(
         f"no estimate of what a row takes, nor of the rows of {second}"
     )
@@ -237,7 +238,7 @@ def test_a_plan_has_what_was_chosen_as_long_as_it_fits(tmp_path: Path) -> None:
     path.write_bytes(profile_bytes(profile_for(plan, {0: 40, 1: 30, 2: 30, BINS - 1: 1})))
     first = first_plan(plan, "digest", given_profile(path))
     begun = with_first_plan(plan, "digest", first)
-    assert begun.assignment.bins.owners[:3] == (1, 0, 0)
+    assert begun.assignment.owners.every.owners[:3] == (1, 0, 0)
     assert not any("ranges of equal size" in each for each in begun.reasons)
     assert with_first_plan(plan, "another", first) == plan
     more = plan_of(compiled, 3)

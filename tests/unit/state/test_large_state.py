@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from fsql.compiler.owner_map import OwnerMap
+from fsql.compiler.owners import Owners
 from fsql.runtime.batch import START
 from fsql.runtime.cluster.manifest import Manifest, StateSegment
 from fsql.runtime.kernels.keyed import incremental_snapshot as snapshot_rows
@@ -85,7 +85,7 @@ def test_more_workers_load_what_one_cannot() -> None:
         named += segments.live
     with pytest.raises(StateTooLargeError, match='operator "a"'):
         load_share(named, StateSegments(stores[0], 0, 2, merge_snapshots), stores.__getitem__)
-    owners = OwnerMap.of_equal_ranges(2)
+    owners = Owners.of_equal_ranges(2)
     found = 0
     for number in range(2):
         segments = StateSegments(MemoryStore(), number, 2, merge_snapshots, owners.bins_of(number))

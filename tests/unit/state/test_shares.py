@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 from fsql.compiler.owner_map import BIN_SHIFT, BINS, OwnerMap, are_bin_ranges
+from fsql.compiler.owners import Owners
 from fsql.runtime.batch import START
 from fsql.runtime.hashing import hash_rows
 from fsql.runtime.kernels.keyed.incremental_snapshot import (
@@ -40,6 +41,9 @@ def bin_of(key: int) -> int:
 BIN_OF = {key: bin_of(key) for key in KEYS}
 
 
+FOLDS = ("values", "weights")
+
+
 def changes(rows: Iterable[tuple[int, int, int]], *, appends: bool) -> IncrementalSnapshot:
     """Return an incremental snapshot of keys, values and when they expire."""
     keys, values, expires = (np.array(column, np.int64) for column in zip(*rows, strict=True))
@@ -60,47 +64,51 @@ class Job:
         self.weights: dict[int, int] = {}
         self.snapshot = 0
 
-    def run(self, owners: OwnerMap, snapshots: int) -> None:
-        """Restore under an owner map, and take snapshots."""
+    def run(self, owners: Owners, snapshots: int) -> None:
+        """Restore under owner maps, and take snapshots."""
         epoch = self.snapshot + 1
         workers = []
         for number in range(owners.workers):
             bins = owners.bins_of(number)
             segments = StateSegments(self.stores[number], number, epoch, merge_snapshots, bins)
             shares = load_share(self.named, segments, self.stores.__getitem__)
-            own = {key for key in KEYS if owners.owners[BIN_OF[key]] == number}
-            assert values(shares.get("values", ())) == of_keys(self.state, own)
-            assert values(shares.get("weights", ())) == of_keys(self.weights, own)
+            own = {
+                fold: {key for key in KEYS if owners.of(fold).owners[BIN_OF[key]] == number}
+                for fold in FOLDS
+            }
+            assert values(shares.get("values", ())) == of_keys(self.state, own["values"])
+            assert values(shares.get("weights", ())) == of_keys(self.weights, own["weights"])
             workers.append((segments, own))
         for _ in range(snapshots):
             self.snapshot += 1
             self.named = tuple(
                 segment
                 for segments, own in workers
-                for segment in segments.store(self.snapshot, START, self.changed(sorted(own)))
+                for segment in segments.store(self.snapshot, START, self.changed(own))
             )
         for store in self.stores:
             store.remove({*store.keys()} - {segment.key for segment in self.named})
 
-    def changed(self, own: list[int]) -> list[tuple[str, IncrementalSnapshot]]:
-        """Change the state of some keys, and return the incremental snapshots of it."""
-        if not own:
-            return []
-        some = self.random.sample(own, self.random.randrange(1, len(own) + 1))
+    def changed(self, own: dict[str, set[int]]) -> list[tuple[str, IncrementalSnapshot]]:
+        """Change the state of some keys of each fold, and return the incremental snapshots of it."""
         rows, added = [], []
-        for key in some:
+        for key in self.some(own["values"]):
             if key in self.state and self.random.random() < 0.5:
                 del self.state[key]
                 rows.append((key, 0, GONE))
             else:
                 self.state[key] = self.snapshot
                 rows.append((key, self.snapshot, NEVER))
+        for key in self.some(own["weights"]):
             self.weights[key] = self.weights.get(key, 0) + 1
             added.append((key, 1, NEVER))
-        return [
-            ("values", changes(rows, appends=False)),
-            ("weights", changes(added, appends=True)),
-        ]
+        of_values = [("values", changes(rows, appends=False))] if rows else []
+        return of_values + ([("weights", changes(added, appends=True))] if added else [])
+
+    def some(self, own: set[int]) -> list[int]:
+        return (
+            self.random.sample(sorted(own), self.random.randrange(1, len(own) + 1)) if own else []
+        )
 
 
 def of_keys(state: dict[int, int], own: set[int]) -> dict[int, int]:
@@ -114,8 +122,13 @@ def values(snapshots: tuple[IncrementalSnapshot, ...]) -> dict[int, int]:
     return dict(zip(rows.column(0).to_pylist(), rows.column(2).to_pylist(), strict=True))
 
 
-def drawn_owners(random: Random) -> OwnerMap:
+def drawn_owners(random: Random) -> Owners:
     workers = random.randrange(1, 6)
+    named = {fold: drawn_map(random, workers) for fold in FOLDS if random.random() < 0.6}
+    return Owners.of_maps(drawn_map(random, workers), named)
+
+
+def drawn_map(random: Random, workers: int) -> OwnerMap:
     match random.randrange(3):
         case 0:
             return OwnerMap.of_equal_ranges(workers)
@@ -139,18 +152,19 @@ def test_as_many_workers_may_own_other_bins() -> None:
     job = Job(Random(0))
     halves = OwnerMap.of_equal_ranges(2)
     swapped = OwnerMap(tuple(1 - owner for owner in halves.owners), 2)
-    for owners in (halves, swapped, halves, halves):
-        job.run(owners, 2)
+    for every in (halves, swapped, halves, halves):
+        job.run(Owners(every), 2)
+    for fold in FOLDS:
+        job.run(Owners.of_maps(halves, {fold: swapped}), 2)
 
 
 def test_what_a_worker_has_stored_under_the_same_owner_map_stays_where_it_is() -> None:
     job = Job(Random(0))
-    job.run(OwnerMap.of_equal_ranges(3), 3)
+    owners = Owners.of_maps(OwnerMap.of_equal_ranges(3), {"values": OwnerMap((1,) * BINS, 3)})
+    job.run(owners, 3)
     before = job.named
-    job.run(OwnerMap.of_equal_ranges(3), 0)
-    segments = StateSegments(
-        job.stores[1], 1, 9, merge_snapshots, OwnerMap.of_equal_ranges(3).bins_of(1)
-    )
+    job.run(owners, 0)
+    segments = StateSegments(job.stores[1], 1, 9, merge_snapshots, owners.bins_of(1))
     load_share(job.named, segments, job.stores.__getitem__)
     assert segments.live == tuple(segment for segment in before if segment.worker == 1)
     assert segments.pending_rows == 0
@@ -159,8 +173,10 @@ def test_what_a_worker_has_stored_under_the_same_owner_map_stays_where_it_is() -
 def test_bins_that_come_back_do_not_bring_back_what_was_deleted_elsewhere() -> None:
     job = Job(Random(1))
     first, second = OwnerMap((0,) * BINS, 2), OwnerMap((1,) * BINS, 2)
-    for owners in (first, second, first, second):
-        job.run(owners, 3)
+    for every in (first, second, first, second):
+        job.run(Owners(every), 3)
+    for every in (first, second, first, second):
+        job.run(Owners.of_maps(first, {"values": every}), 3)
 
 
 @pytest.mark.parametrize("workers", [1, 2, 3, 7, 4096])

@@ -14,6 +14,7 @@ import pytest
 from fsql.compiler.owner_map import ALL_BINS
 from fsql.runtime.cluster.manifest import (
     FORMAT,
+    READ,
     Manifest,
     StateSegment,
     manifest_bytes,
@@ -84,7 +85,8 @@ def test_a_snapshot_of_an_earlier_version_is_restored(golden: Path, tmp_path: Pa
 
 
 def test_the_format_has_a_golden_snapshot() -> None:
-    assert [path.name for path in GOLDEN] == [f"format-{FORMAT}"]
+    assert [path.name for path in GOLDEN] == [f"format-{number}" for number in READ]
+    assert READ[-1] == FORMAT
 
 
 def test_the_newest_snapshot_is_found(state: Path) -> None:
