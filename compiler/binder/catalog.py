@@ -53,7 +53,7 @@ class TableEntry:
     job.  With `row_time`, a computed column contains the time of the row.  `option_spans` are the spans of
     the options' values, for messages.  `declaration` is its CREATE TABLE with all elements; None for standard
     output.  With `inferred`, its columns are those of its input.  `partitioned_by` are the columns of
-    PARTITIONED BY.
+    PARTITIONED BY.  With `hinted`, it is a table with the options of a hint, which lists leave out.
     """
 
     name: str
@@ -75,6 +75,7 @@ class TableEntry:
     row_time: bool = False
     inferred: bool = False
     partitioned_by: tuple[str, ...] = ()
+    hinted: bool = False
 
     def option(self, key: str) -> str | None:
         """Return the value of an option, or its default."""
@@ -168,8 +169,8 @@ class Catalog:
         return self._outer.table(ordinal)
 
     def entries(self) -> tuple[Entry, ...]:
-        """Return the entries of this catalog, in the order in which they were added."""
-        return tuple(self._entries.values())
+        """Return the entries of this catalog that a script names, in the order in which they were added."""
+        return tuple(entry for entry in self._entries.values() if not _is_hinted(entry))
 
     def job_tables(self) -> Iterator[TableEntry]:
         """Yield the tables of this catalog, and those without a name that are part of the job."""
@@ -178,6 +179,10 @@ class Catalog:
 
     def names(self) -> Iterator[str]:
         """Yield the names in view, the nearest first."""
-        yield from self._entries
+        yield from (name for name, entry in self._entries.items() if not _is_hinted(entry))
         if self._outer is not None:
             yield from self._outer.names()
+
+
+def _is_hinted(entry: Entry) -> bool:
+    return isinstance(entry, TableEntry) and entry.hinted

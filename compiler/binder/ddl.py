@@ -44,9 +44,8 @@ def create_table(table: syntax.CreateTable, ordinal: int, context: Context) -> N
     name = simple_name(table.name)
     if exists(name, context, if_not_exists=table.if_not_exists):
         return
-    table = with_own_options(table, _base_connector(table, context), context.report)
-    if table.like is not None:
-        table = like_table(table, context)
+    hinted = table.like is not None and table.like.of_hint
+    table = _completed(table, context)
     inferred = not any(isinstance(each, syntax.PhysicalColumn) for each in table.columns)
     if inferred:
         options = bind_options(table, context)
@@ -91,8 +90,19 @@ def create_table(table: syntax.CreateTable, ordinal: int, context: Context) -> N
             row_time=calls_row_time(table.columns),
             inferred=inferred,
             partitioned_by=partitioned_by,
+            hinted=hinted,
         )
     )
+
+
+def _completed(table: syntax.CreateTable, context: Context) -> syntax.CreateTable:
+    """Return a table whose options have the names of fsql, with the elements of the table in LIKE.
+
+    Raises:
+        Refusal: E201, E205, E213, E214, E217, E325.
+    """
+    table = with_own_options(table, _base_connector(table, context), context.report)
+    return table if table.like is None else like_table(table, context)
 
 
 def _base_connector(table: syntax.CreateTable, context: Context) -> str | None:
