@@ -37,10 +37,35 @@ def with_path_partitions(table: syntax.CreateTable, options: TableOptions) -> sy
     if table.partitioned_by or path is None or FOLLOW in options.spans or not _is_file(options):
         return table
     span = options.spans["path"]
-    folders = (part.partition("=") for part in PurePath(path).parts[:-1])
-    names = dict.fromkeys(name for name, equal, _ in folders if equal and name.isidentifier())
-    identifiers = (syntax.Identifier(span, name, quoted=True) for name in names)
+    identifiers = (syntax.Identifier(span, name, quoted=True) for name in _folder_names(path))
     return replace(table, partitioned_by=tuple(identifiers))
+
+
+def _folder_names(path: str) -> list[str]:
+    """Return the names before `=` of the folders in a path, each once."""
+    folders = (part.partition("=") for part in PurePath(path).parts[:-1])
+    return list(dict.fromkeys(name for name, equal, _ in folders if equal and name.isidentifier()))
+
+
+def warn_of_folders(entry: TableEntry, context: Context) -> None:
+    """Warn of columns that are read from the records, and may be meant to be those of folders."""
+    path = entry.option("path")
+    if entry.partitioned_by or path is None or entry.connector.name != _FILE:
+        return
+    columns = {column.name.lower(): column.name for column in entry.columns}
+    found = [columns[name.lower()] for name in _folder_names(path) if name.lower() in columns]
+    if found and "path" in entry.option_spans:
+        names = ", ".join(found)
+        context.report.warn(
+            Diagnostic(
+                "W204",
+                f'column "{found[0]}" is read from the records, not from the folder `{found[0]}=…`',
+                Label(entry.option_spans["path"]),
+                helps=(
+                    f"write PARTITIONED BY ({names}) before WITH if the folders have its values",
+                ),
+            )
+        )
 
 
 def partition_columns(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from fsql.compiler.binder.catalog import Entry, TableEntry, ViewEntry
 from fsql.compiler.binder.change_source import apply_changes, is_change_source, read_columns
+from fsql.compiler.binder.partitions import warn_of_folders
 from fsql.compiler.binder.relation import Relation, column_refs, project, relation_of, replace_scans
 from fsql.compiler.binder.report import Abandoned, not_implemented, refusal
 from fsql.compiler.binder.scope import names_text
@@ -104,6 +105,7 @@ def scan_table(entry: TableEntry, context: Context, span: Span, *, row_time: boo
         row_time or entry.row_time,
     )
     context.catalog.use(entry)
+    warn_of_folders(entry, context)
     scan = Scan(table, context.scan_numbers.take(1, span))
     context.source_spans.add(scan, span)
     rows = apply_changes(entry, scan) if is_change_source(entry) else scan

@@ -209,5 +209,12 @@ NAME_ROWS: Final[tuple[Row, ...]] = (
         "Remove it; the message names the replacement, if there is one.",
         "CREATE TABLE t (a INT, day DATE) PARTITIONED BY (day) WITH ('connector' = 'blackhole');",
     ),
+    (
+        "W204",
+        "column has the name of a folder",
+        "The path has a folder `column=…`, but the column is not one of PARTITIONED BY.",
+        "Write PARTITIONED BY if the value of the column is in the name of the folder.",
+        "SELECT day FROM t;  -- t with 'path' = 'sales/day=*/*.jsonl'",
+    ),
 )
 """The rows, by code."""
