@@ -33,7 +33,8 @@ if TYPE_CHECKING:
 
 _CREATE: Final = re.compile(r"(CREATE TABLE (\w+) .*? WITH) \((.*?)\);", re.DOTALL)
 _CREATED: Final = re.compile(r"CREATE (?:TABLE|VIEW) (?:IF NOT EXISTS )?(\w+)")
-_WRITTEN: Final = re.compile(r"INSERT INTO (\w+)")
+_WRITTEN: Final = re.compile(r"INSERT (?:INTO|OVERWRITE) (\w+)")
+_PARTITIONED: Final = re.compile(r" PARTITIONED BY \([^)]*\)")
 _NUMBERED: Final = re.compile(r"CREATE TABLE (\w+) [^;]*'time' = 'offset'")
 _SETTING: Final = re.compile(r"^SET .*;\n", re.MULTILINE)
 _TOKEN: Final = re.compile(r"'[^']*'|\"[^\"]*\"|\w+")
@@ -74,8 +75,9 @@ def joined_job(
         part, tables = _with_files(apart, number, settings)
         random = Random(name)
         for table in tables:
-            if dict(table.options).get("path") == f"in-{table.name}":
-                _write_input(random, table, directory / f"in-{table.name}", rows_max)
+            path = dict(table.options).get("path", "")
+            if path.startswith("in-"):  # A table with a hint has the path of the one without.
+                _write_input(random, table, directory / path, rows_max)
         parts.append(part)
     path = directory / "script.sql"
     path.write_text(settings + "\n".join(parts), encoding="utf-8")
@@ -111,6 +113,10 @@ def _with_files(text: str, number: int, settings: str) -> tuple[str, tuple[Table
     def moved(late: str) -> tuple[str, tuple[Table, ...]]:
         def with_files(create: re.Match[str]) -> str:
             head, table, options = create.groups()
+            if _PARTITIONED.search(head):
+                if "'blackhole'" in options:
+                    return create[0]
+                head = _PARTITIONED.sub("", head)  # No folders: the columns are in the rows.
             return f"{head} ({_options(table, options, late, written=table.lower() in written)});"
 
         part = _CREATE.sub(with_files, text)
