@@ -66,7 +66,7 @@ def _returned(
     if called.function != "json_value":
         type_ = bind_type(returned, zone)
         if type_.kind is Kind.ARRAY and type_.element is not None:
-            if castable(STRING, type_.element):
+            if castable(STRING, type_.element) and not type_.element.parts:
                 return type_
         elif type_ == STRING:
             return type_
@@ -77,7 +77,15 @@ def _returned(
             help="write RETURNING STRING or RETURNING ARRAY<type>; or use JSON_VALUE",
         )
     cast = syntax.Cast(written.span, written.call, returned, safe=True)
-    return cast_bound(called, cast, zone).type
+    type_ = cast_bound(called, cast, zone).type
+    if type_.parts:
+        raise refusal(
+            "E208",
+            f"JSON_VALUE does not return {type_}",
+            returned.span,
+            help="write JSON_QUERY(j, path RETURNING ARRAY<type>)",
+        )
+    return type_
 
 
 def _value(

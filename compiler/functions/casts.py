@@ -22,6 +22,7 @@ from fsql.compiler.functions.failure import (
 from fsql.compiler.functions.floats import integer_to_float, shortest_double, to_float
 from fsql.compiler.functions.map_entries import map_of_entries
 from fsql.compiler.functions.octets import octets_of_text, text_of_octets
+from fsql.compiler.functions.structured_texts import read_structured, write_structured
 from fsql.compiler.functions.time_zones import format_instant, instant_of, local_of
 from fsql.compiler.functions.times import format_time, parse_time, time_of
 from fsql.compiler.functions.timestamps import format_timestamp, has_offset, parse_timestamp
@@ -163,16 +164,31 @@ def castable(source: SqlType, target: SqlType) -> bool:
     if source.kind is target.kind and source.kind in STRUCTURED:
         pairs = zip(source.parts, target.parts, strict=False)
         return len(source.parts) == len(target.parts) and all(castable(*pair) for pair in pairs)
+    if Kind.STRING in {source.kind, target.kind}:
+        # The parts are texts in the text of the whole.
+        if source.kind in STRUCTURED:
+            return all(castable(part, target) for part in _leaves(source))
+        if target.kind in STRUCTURED:
+            return all(castable(source, part) for part in _leaves(target))
     pair = source.kind, target.kind
     of_times = source.kind in CLOCK_TIMES and target.kind in {source.kind, Kind.STRING}
     same = source == target or source.kind is Kind.NULL or of_times
     return same or pair in _CASTS or pair in DECIMAL_CASTS
 
 
+def _leaves(type_: SqlType) -> tuple[SqlType, ...]:
+    """Return the types of the parts; of a MAP those of its keys and values."""
+    return (type_.key, type_.value) if type_.kind is Kind.MAP else type_.parts
+
+
 def cast_fallible(source: SqlType, target: SqlType) -> bool:
     """Return whether the cast can fail a row."""
     if source.kind is target.kind and source.kind in STRUCTURED:
         return any(map(cast_fallible, source.parts, target.parts))
+    if source.kind in STRUCTURED or target.kind in STRUCTURED:
+        return target.kind is not Kind.STRING or any(
+            cast_fallible(part, target) for part in _leaves(source)
+        )
     if Kind.DECIMAL in {source.kind, target.kind}:
         return decimal_cast_fallible(source, target)
     if source.zone or target.zone:
@@ -180,14 +196,20 @@ def cast_fallible(source: SqlType, target: SqlType) -> bool:
     return (source.kind, target.kind) in _FALLIBLE
 
 
-def cast_value(value: Value, source: SqlType, target: SqlType) -> Value:
+def cast_value(  # noqa: PLR0911 - one a kind
+    value: Value, source: SqlType, target: SqlType
+) -> Value:
     """Return `value`, of type `source`, as a value of type `target`.
 
     Raises:
-        RowFailure: E502, E503 or E504, where `target` has no such value.
+        RowFailure: E502 to E504 or E510, where `target` has no such value.
     """
     if value is None or source == target:
         return value
+    if isinstance(value, tuple) and target.kind is Kind.STRING:
+        return write_structured(value, source, cast_value)
+    if isinstance(value, str) and target.kind in STRUCTURED:
+        return read_structured(value, target, cast_value)
     if isinstance(value, tuple):
         count = len(value)
         if source.element is None:

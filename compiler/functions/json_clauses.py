@@ -121,7 +121,8 @@ def _match(
         for index, each in enumerate(types)
     )
     element = result.element if result.kind is Kind.ARRAY else None
-    if given != wanted or not castable(STRING, element or result):
+    scalar_type = element or result
+    if given != wanted or scalar_type.parts or not castable(STRING, scalar_type):
         return None
     scalar = partial(_or_fail if fails else _or, find, result)
     return Match(Signature(wanted, result, scalar, fallible=fails), wanted, result)

@@ -34,6 +34,7 @@ from fsql.tests.reference.failure import (
 from fsql.tests.reference.lines import text
 from fsql.tests.reference.octets import bytes_of, text_of
 from fsql.tests.reference.scalar_maps import map_from
+from fsql.tests.reference.scalar_structured import of_parts, with_parts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -118,6 +119,10 @@ def cast(  # noqa: C901, PLR0911, PLR0912 - one a kind
     Raises:
         FailureError: the type has no such value.
     """
+    if isinstance(value, tuple) and wanted.kind is Kind.STRING:
+        return of_parts(value, given, cast)
+    if isinstance(value, str) and wanted.kind in {Kind.ARRAY, Kind.ROW, Kind.MAP}:
+        return with_parts(value, wanted, cast)
     if isinstance(value, tuple):
         parts = tuple(
             None if item is None else cast(item, *types)

@@ -36,6 +36,7 @@ from fsql.runtime.kernels.expressions.functions_decimal import decimal_cast, dec
 from fsql.runtime.kernels.expressions.functions_map import by_keys
 from fsql.runtime.kernels.expressions.rows import cast_lists, cast_rows
 from fsql.runtime.kernels.expressions.strict import from_text, over_dictionary, partial, total
+from fsql.runtime.kernels.expressions.structured_casts import cast_by_value
 from fsql.runtime.kernels.expressions.time_zones import (
     format_instants,
     parse_instants,
@@ -87,6 +88,8 @@ def cast_kernel(source: SqlType, target: SqlType) -> Kernel:  # noqa: PLR0911 - 
         return _identity
     if source.kind is Kind.NULL:
         return _nulls(target)
+    if Kind.STRING in {source.kind, target.kind} and (source.parts or target.parts):
+        return cast_by_value(source, target)
     if source.fields:
         kernels = [*map(cast_kernel, source.field_types, target.field_types)]
         return cast_rows(source, target, kernels)
