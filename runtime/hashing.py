@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from fsql.runtime.arrow_types import string_buffers
-from fsql.runtime.dictionaries import decode_dictionary
+from fsql.runtime.dictionaries import decode_dictionary, repeat_often
 from fsql.runtime.nested_types import is_nested
 from fsql.runtime.order import fixed_width, integers, key_values
 
@@ -90,12 +90,12 @@ def _hash_column(array: pa.Array) -> NDArray[np.uint64]:  # noqa: PLR0911 - one 
         texts = pa.array([None if value is None else repr(value) for value in values], pa.string())
         return _hash_texts(texts)
     if pa.types.is_dictionary(array.type):
-        table = np.append(_hash_texts(array.dictionary), _NULL)
+        table = np.append(_hash_column(array.dictionary), _NULL)
         indices = array.indices
         if indices.null_count:
             indices = indices.fill_null(len(table) - 1)
         return table[indices.to_numpy(zero_copy_only=False)]
-    return _hash_texts(array)
+    return _hash_column(array.dictionary_encode()) if repeat_often(array) else _hash_texts(array)
 
 
 def _hash_structs(rows: pa.StructArray) -> NDArray[np.uint64]:

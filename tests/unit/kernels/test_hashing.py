@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
 import pytest
 from hypothesis import strategies as st
 
@@ -17,7 +18,6 @@ from fsql.tests.unit.formats.drawn import drawn
 from fsql.tests.unit.formats.naive_json import TYPES, values
 
 if TYPE_CHECKING:
-    import pyarrow as pa
     from hypothesis.strategies import DataObject
 
     from fsql.compiler.sqltypes import SqlType
@@ -46,3 +46,13 @@ def test_long_texts_too() -> None:
     texts = ["", "x", "ü" * 32, "x" * 64, "x" * 65, "ü" * 2000, None]
     columns = [to_arrow(texts, STRING)]
     assert each_alone(columns) == hash_rows(columns, len(texts)).tolist()
+
+
+@pytest.mark.parametrize("distinct", [3, 500, 3000])
+def test_texts_of_long_columns_that_repeat_or_not(distinct: int) -> None:
+    """Texts that repeat are hashed once each, in the column and in a part of it that begins in the middle."""
+    texts = [None if row % 7 == 3 else f"key {row % distinct}" for row in range(3000)]
+    column = pa.array(texts, pa.string())
+    expected = each_alone([column])
+    assert hash_rows([column], 3000).tolist() == expected
+    assert hash_rows([column.slice(500)], 2500).tolist() == expected[500:]
