@@ -13,9 +13,9 @@ from fsql.compiler.binder.conditionals import bind_cast, cast_bound, with_length
 from fsql.compiler.binder.operators import call
 from fsql.compiler.binder.report import refusal
 from fsql.compiler.binder.type_names import bind_type
-from fsql.compiler.expression import Call, Literal
+from fsql.compiler.expression import Call, Cast, Literal
 from fsql.compiler.functions.casts import castable
-from fsql.compiler.functions.evaluate import constant, evaluate
+from fsql.compiler.functions.evaluate import evaluate
 from fsql.compiler.functions.failure import RowFailure
 from fsql.compiler.functions.json_clauses import FAIL, KEEP
 from fsql.compiler.sqltypes import BOOLEAN, STRING, Kind
@@ -114,12 +114,12 @@ def _value(
 
 
 def _check_constant(value: Expression, span: Span) -> None:
-    """Check that a default that is the same for all rows has a value.
+    """Check that a literal as a default has a value of the type.
 
     Raises:
         Refusal: E215.
     """
-    if constant(value):
+    if isinstance(value, Cast) and isinstance(value.argument, Literal):
         try:
             evaluate(value, ())
         except RowFailure as failure:
