@@ -202,7 +202,8 @@ class Connector:
     `about` is one line, `notes` are paragraphs of documentation.  `layouts` are the formats that it carries,
     if its options have `FORMAT`.  With `has_metadata` the rows have `FILE_METADATA`.  With
     `logs_arrival` the arrival of each row is known at a replay, with `infers_columns` a table need not
-    declare what it reads.  A connector that is `library_only` is not
+    declare what it reads, and with `rows_are_messages` each written row is a message of its own, so that
+    workers do not encode rows as lines.  A connector that is `library_only` is not
     suggested to authors of scripts.
     """
 
@@ -218,6 +219,7 @@ class Connector:
     has_metadata: bool = False
     logs_arrival: bool = False
     infers_columns: bool = False
+    rows_are_messages: bool = False
 
     def option(self, key: str) -> Option | None:
         """Return the option of that key; a `*` in a key is the name of a column."""

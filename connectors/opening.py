@@ -125,6 +125,7 @@ def make_row_encoder(sink: SinkTable) -> LineEncoder | None:
     settings = settings_of(sink.options)
     if sink.shards is not None:
         return shard_encoder(sink)
-    if not has_layout(settings, Layout.LINES) or has_envelope(settings):
+    messages = settings.connector.rows_are_messages
+    if messages or not has_layout(settings, Layout.LINES) or has_envelope(settings):
         return None
     return make_encoder(sink, settings)

@@ -98,7 +98,7 @@ def unkept_rows(compiled: Compiled, metrics: Metrics) -> list[UnkeptRows]:
 def target_of(sink: SinkTable) -> tuple[str, str]:
     """Return the option with the destination of the rows of a table, and its value."""
     options = dict(sink.options)
-    option = next((each for each in ("path", "address") if each in options), "connector")
+    option = next((each for each in ("path", "address", "topic") if each in options), "connector")
     target = options[option]
     return option, "standard output" if target == "stdout" else target
 

@@ -1,9 +1,6 @@
-"""The journal of a file that a job writes: positions, with the length of the file at each.
+"""The journal of an output: positions, with what the output has at each, such as the length of a file.
 
-A record is a line of JSON and the hash of that line.  It states that the file has all rows below `position`
-in its first `length` bytes, and has the hash of the bytes from `start` up to `length`.  So a record can be
-checked against the file; if these bytes were lost (by a loss of power), the previous record is used.  A torn
-line is ignored.
+A record is a line of JSON and the hash of that line.  A torn line is ignored.
 
 Each epoch writes its own journal, named by the epoch, and then removes earlier ones, so that a process of an
 older epoch cannot overwrite the records of a later one.
@@ -11,7 +8,7 @@ older epoch cannot overwrite the records of a later one.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
 import msgspec
 import xxhash
@@ -26,26 +23,29 @@ _NEW: Final = ".new"
 
 
 class JournalEntry(msgspec.Struct, frozen=True):
-    """All rows below `position` are in the first `length` bytes; `owner` identifies the job."""
+    """The output has all rows below `position`; a subclass adds where they end in it."""
 
     epoch: int
     position: tuple[int, int]
-    length: int
-    start: int
-    hash: str
-    owner: str = ""
 
 
-class Journal:
-    """The journals of one file; `prefix` is their path without epoch and suffix."""
+EntryT = TypeVar("EntryT", bound=JournalEntry)
 
-    def __init__(self, prefix: Path, files: FileLayer) -> None:
+
+class Journal(Generic[EntryT]):
+    """The journals of one output, with entries of one `kind`.
+
+    `prefix` is their path without epoch and suffix.
+    """
+
+    def __init__(self, prefix: Path, files: FileLayer, kind: type[EntryT]) -> None:
         self._prefix = prefix
         self._files = files
+        self._kind = kind
         self._descriptor: int | None = None
         self.size = 0
 
-    def entries(self) -> list[JournalEntry]:
+    def entries(self) -> list[EntryT]:
         """Return all entries that can be read, in descending order of epoch and position."""
         found = []
         for path in self._paths():
@@ -54,10 +54,11 @@ class Journal:
                 data = self._files.read(descriptor, self._files.size(descriptor), 0)
             finally:
                 self._files.close(descriptor)
-            found += [entry for line in data.split(b"\n") if (entry := _entry(line)) is not None]
+            lines = data.split(b"\n")
+            found += [entry for line in lines if (entry := self._read(line)) is not None]
         return sorted(found, key=lambda entry: (entry.epoch, entry.position), reverse=True)
 
-    def begin(self, entry: JournalEntry) -> bool:
+    def begin(self, entry: EntryT) -> bool:
         """Write the first entry of an epoch durably, and remove the journals of earlier epochs.
 
         Returns whether no later epoch has begun in the meantime.
@@ -74,7 +75,7 @@ class Journal:
         """Return whether a later epoch has begun and has removed the journal of this one."""
         return self._descriptor is not None and self._files.is_removed(self._descriptor)
 
-    def append(self, entry: JournalEntry) -> None:
+    def append(self, entry: EntryT) -> None:
         """Write an entry; it survives the end of the process, but not a loss of power."""
         assert self._descriptor is not None
         line = _line(entry)
@@ -85,7 +86,7 @@ class Journal:
             raise
         self.size += len(line)
 
-    def renew(self, entry: JournalEntry) -> None:
+    def renew(self, entry: EntryT) -> None:
         """Write an entry durably; earlier entries are no longer needed."""
         self._begin(entry)
 
@@ -99,7 +100,7 @@ class Journal:
             descriptor, self._descriptor = self._descriptor, None
             self._files.close(descriptor)
 
-    def _begin(self, entry: JournalEntry) -> None:
+    def _begin(self, entry: EntryT) -> None:
         """Atomically replace the journal of the epoch by one with this entry only."""
         self.close()
         own = self._path(entry.epoch)
@@ -111,6 +112,12 @@ class Journal:
         self._files.sync(self._descriptor)
         self._files.replace(new, own)
         self._files.sync_directory(own.parent)
+
+    def _read(self, line: bytes) -> EntryT | None:
+        body, hash_ = line[:-16], line[-16:]
+        if xxhash.xxh3_64_hexdigest(body).encode() != hash_:
+            return None
+        return msgspec.json.decode(body, type=self._kind)
 
     def _path(self, epoch: int) -> Path:
         return self._prefix.with_name(f"{self._prefix.name}.{epoch}{_SUFFIX}")
@@ -127,17 +134,10 @@ class Journal:
 
 
 def has_journal(prefix: Path) -> bool:
-    """Return whether a journal with this prefix has an entry: a job that keeps state wrote its file."""
-    return prefix.parent.is_dir() and bool(Journal(prefix, FileLayer()).entries())
+    """Return whether a journal with this prefix has an entry: a job that keeps state wrote its output."""
+    return prefix.parent.is_dir() and bool(Journal(prefix, FileLayer(), JournalEntry).entries())
 
 
 def _line(entry: JournalEntry) -> bytes:
     body = msgspec.json.encode(entry)
     return body + xxhash.xxh3_64_hexdigest(body).encode() + b"\n"
-
-
-def _entry(line: bytes) -> JournalEntry | None:
-    body, hash_ = line[:-16], line[-16:]
-    if xxhash.xxh3_64_hexdigest(body).encode() != hash_:
-        return None
-    return msgspec.json.decode(body, type=JournalEntry)

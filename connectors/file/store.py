@@ -46,6 +46,19 @@ TRANSIENT_ERRORS: Final = frozenset({errno.ENOSPC, errno.EDQUOT})
 """Errors that may be resolved while the job waits."""
 
 
+class FileEntry(JournalEntry, frozen=True):
+    """All rows below the position are in the first `length` bytes of the file.
+
+    The bytes from `start` up to `length` have this `hash`.  So an entry can be checked against the file; if
+    these bytes were lost (by a loss of power), the previous entry is used.  `owner` identifies the job.
+    """
+
+    length: int
+    start: int
+    hash: str
+    owner: str = ""
+
+
 class FileStore:
     """One file and its journal."""
 
@@ -69,7 +82,7 @@ class FileStore:
         self._append = append
         self._owner = ""
         self._files = FileLayer() if files is None else files
-        self._journal = Journal(journal, self._files)
+        self._journal = Journal(journal, self._files, FileEntry)
         self._descriptors = threading.Lock()
         self._descriptor: int | None = None
         self._same_in_all_epochs = True
@@ -203,7 +216,7 @@ class FileStore:
         except OSError as error:
             raise paths.open_error("E532", self._path, error) from None
 
-    def _check(self, entries: Sequence[JournalEntry], opening: OpenRequest) -> None:
+    def _check(self, entries: Sequence[FileEntry], opening: OpenRequest) -> None:
         if entries and entries[0].epoch > opening.epoch:
             raise SinkLostError(f"epoch {entries[0].epoch} has begun, and this is {opening.epoch}")
         if entries and entries[0].owner != self._owner:
@@ -211,7 +224,7 @@ class FileStore:
         if not entries and opening.begins != START:
             raise self._mismatch_error("its contents are not recorded")
 
-    def _resume_from(self, entries: Sequence[JournalEntry], opening: OpenRequest) -> None:
+    def _resume_from(self, entries: Sequence[FileEntry], opening: OpenRequest) -> None:
         """Continue from the last entry whose bytes are complete."""
         assert self._descriptor is not None
         self._position = START
@@ -238,7 +251,7 @@ class FileStore:
         self._length = end
         self._position = opening.begins
 
-    def _resume_at_last_entry(self, entries: Sequence[JournalEntry], opening: OpenRequest) -> None:
+    def _resume_at_last_entry(self, entries: Sequence[FileEntry], opening: OpenRequest) -> None:
         """Continue after the part that the journal verifies."""
         assert self._descriptor is not None
         self._length = 0 if entries else self._files.size(self._descriptor)
@@ -247,7 +260,7 @@ class FileStore:
             self._length = found.length
         self._position = opening.begins
 
-    def _holds(self, entry: JournalEntry) -> bool:
+    def _holds(self, entry: FileEntry) -> bool:
         """Return whether the file has the bytes that an entry describes."""
         assert self._descriptor is not None
         if self._files.size(self._descriptor) < entry.length:
@@ -278,8 +291,8 @@ class FileStore:
         differs = np.frombuffer(there, np.uint8) != np.frombuffer(octets[:overlap], np.uint8)
         return int(np.flatnonzero(differs)[0])
 
-    def _entry(self) -> JournalEntry:
-        return JournalEntry(
+    def _entry(self) -> FileEntry:
+        return FileEntry(
             self._epoch,
             (self._position.time, self._position.origin),
             self._length,

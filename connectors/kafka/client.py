@@ -14,7 +14,14 @@ if TYPE_CHECKING:
     from pathlib import Path
     from types import ModuleType
 
-    from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
+    from confluent_kafka import (
+        Consumer,
+        KafkaError,
+        KafkaException,
+        Message,
+        Producer,
+        TopicPartition,
+    )
 
     from fsql.connectors.context import ConnectorContext
     from fsql.formats.settings import Settings
@@ -59,33 +66,61 @@ class Topic:
     ends: bool
     properties: Mapping[str, str]
 
-    def connect(self, on_error: Callable[[KafkaError], None]) -> Consumer:
+    def connect(self, on_error: Callable[[KafkaError], None], *, reports_ends: bool) -> Consumer:
         """Return a consumer without partitions; `on_error` is called while it is polled.
+
+        With `reports_ends` it returns an error at the end of each partition.
 
         Raises:
             FsqlError: E534, if the properties are not valid.
         """
-        silent = logging.Logger("kafka")  # noqa: LOG001 - no handler of the program prints what it gets
-        silent.addHandler(logging.NullHandler())
         properties = {
-            **self.properties,
-            "bootstrap.servers": self.servers,
+            **self._common(on_error),
             "group.id": "fsql",
             "enable.auto.commit": False,
             "enable.auto.offset.store": False,
             "auto.offset.reset": "error",
             "isolation.level": "read_committed",
-            "enable.partition.eof": self.ends,
+            "enable.partition.eof": reports_ends,
             "max.poll.interval.ms": _DAY_MS,
             "fetch.queue.backoff.ms": _BACKOFF_MS,
-            "logger": silent,
-            "error_cb": on_error,
         }
         try:
             return kafka().Consumer(properties)
         except kafka().KafkaException as error:
-            message = f"the properties of the Kafka client are not valid: {error.args[0].str()}"
-            raise FsqlError([Diagnostic("E534", message)]) from None
+            raise _client_error(error) from None
+
+    def begin_transactions(self, name: str) -> Producer:
+        """Return a producer of transactions of that name; older producers of the name can write no more.
+
+        Raises:
+            FsqlError: E532, if the brokers do not answer; E534, if the properties are not valid.
+        """
+        properties = {
+            **self._common(lambda _: None),
+            "transactional.id": name,
+            "partitioner": "murmur2_random",  # that of Java, so that topics can be joined by partition
+        }
+        try:
+            producer = kafka().Producer(properties)
+        except kafka().KafkaException as error:
+            raise _client_error(error) from None
+        try:
+            producer.init_transactions(TIMEOUT_SECONDS)
+        except kafka().KafkaException as error:
+            raise _not_opened_error(self, error, "E532") from None
+        return producer
+
+    def _common(self, on_error: Callable[[KafkaError], None]) -> dict[str, object]:
+        """Return the properties of consumers and producers."""
+        silent = logging.Logger("kafka")  # noqa: LOG001 - no handler of the program prints what it gets
+        silent.addHandler(logging.NullHandler())
+        return {
+            **self.properties,
+            "bootstrap.servers": self.servers,
+            "logger": silent,
+            "error_cb": on_error,
+        }
 
     def at(self, partition: int, offset: int) -> TopicPartition:
         """Return an offset of a partition, as the client takes it."""
@@ -136,35 +171,37 @@ def _properties_error(path: Path, line: int, reason: str) -> FsqlError:
 
 
 def topic_partitions(
-    consumer: Consumer, topic: Topic, seconds: float = TIMEOUT_SECONDS
+    consumer: Consumer, topic: Topic, seconds: float = TIMEOUT_SECONDS, code: str = "E531"
 ) -> list[int]:
     """Return the numbers of the partitions of a topic, ascending.
 
     Raises:
-        FsqlError: E531, if no broker answers within `seconds`, or there is no such topic.
+        FsqlError: with that code, if no broker answers within `seconds`, or there is no such topic.
     """
     try:
         found = consumer.list_topics(topic.name, timeout=seconds).topics[topic.name]
     except kafka().KafkaException as error:
-        raise _not_opened_error(topic, error) from None
+        raise _not_opened_error(topic, error, code) from None
     if found.error is not None:
         message = f"topic '{topic.name}' cannot be used: {found.error.str()}"
-        raise FsqlError([Diagnostic("E531", message)])
+        raise FsqlError([Diagnostic(code, message)])
     return sorted(found.partitions)
 
 
-def partition_bounds(consumer: Consumer, topic: Topic, partition: int) -> tuple[int, int]:
+def partition_bounds(
+    consumer: Consumer, topic: Topic, partition: int, code: str = "E531"
+) -> tuple[int, int]:
     """Return the first offset of a partition, and the one after the last.
 
     Raises:
-        FsqlError: E531, if no broker answers.
+        FsqlError: with that code, if no broker answers.
     """
     try:
         first, last = consumer.get_watermark_offsets(
             topic.at(partition, 0), timeout=TIMEOUT_SECONDS, cached=False
         )
     except kafka().KafkaException as error:
-        raise _not_opened_error(topic, error) from None
+        raise _not_opened_error(topic, error, code) from None
     return first, last
 
 
@@ -174,10 +211,15 @@ def place_of(message: Message) -> tuple[int, int]:
     return -1 if partition is None else partition, -1 if offset is None else offset
 
 
-def _not_opened_error(topic: Topic, error: KafkaException) -> FsqlError:
+def _client_error(error: KafkaException) -> FsqlError:
+    message = f"the properties of the Kafka client are not valid: {error.args[0].str()}"
+    return FsqlError([Diagnostic("E534", message)])
+
+
+def _not_opened_error(topic: Topic, error: KafkaException, code: str) -> FsqlError:
     message = f'the Kafka brokers "{topic.servers}" do not answer: {error.args[0].str()}'
     helps = ("check the option 'servers', and that a broker is running there",)
-    return FsqlError([Diagnostic("E531", message, helps=helps)])
+    return FsqlError([Diagnostic(code, message, helps=helps)])
 
 
 def no_answer_error(topic: Topic, reason: str) -> FsqlError:

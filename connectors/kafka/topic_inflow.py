@@ -67,7 +67,7 @@ class TopicInflow:
         self._line_of = line_of
         self._on_notice = on_notice
         self._clock = clock
-        self._consumer = topic.connect(self._on_client_error)
+        self._consumer = topic.connect(self._on_client_error, reports_ends=topic.ends)
         self._journal: PieceJournal[TopicPiece] | None = None
         self._log: LogWriter | None = None
         self._log_end = 0

@@ -17,8 +17,8 @@ import pytest
 
 from fsql.compiler.diagnostics import FsqlError
 from fsql.connectors.file.file_layer import FileLayer
-from fsql.connectors.file.journal import Journal, JournalEntry
-from fsql.connectors.file.store import FileStore
+from fsql.connectors.file.journal import Journal
+from fsql.connectors.file.store import FileEntry, FileStore
 from fsql.connectors.stream_stores import NullStore, StreamStore
 from fsql.connectors.tcp.reference import ConsumerServer
 from fsql.connectors.tcp.remote_sink import TcpSink
@@ -223,9 +223,9 @@ def test_a_full_disk_is_the_one_that_is_named(tmp_path: Path) -> None:
     """The journal may lie on another disk than the file."""
     files = FullDisk(1_000, Random(1))
     files.full = True
-    journal = Journal(tmp_path / "insert-0", files)
+    journal = Journal(tmp_path / "insert-0", files, FileEntry)
     with pytest.raises(OSError, match="No space left") as raised:
-        journal.begin(JournalEntry(7, (0, 0), 0, 0, "", ""))
+        journal.begin(FileEntry(7, (0, 0), 0, 0, "", ""))
     assert raised.value.filename == str(tmp_path / "insert-0.7.journal")
 
 
@@ -308,8 +308,8 @@ def test_who_begins_an_older_epoch_too_late_takes_no_later_journal_away(tmp_path
         consumer.open(sinks.opening(epoch))
         sinks.deliver_and_wait(consumer, stored)
         consumer.close()
-    zombie = Journal(subject.journal, FileLayer())
-    assert not zombie.begin(JournalEntry(2, (2, 0), len(sinks.expected(0, 6)), 0, "", "test"))
+    zombie = Journal(subject.journal, FileLayer(), FileEntry)
+    assert not zombie.begin(FileEntry(2, (2, 0), len(sinks.expected(0, 6)), 0, "", "test"))
     zombie.close()
     assert sinks.position_of(subject, sinks.opening(4)) == Root(4, 0)
     assert [path.name for path in subject.journal.parent.iterdir()] == ["0.4.journal"]

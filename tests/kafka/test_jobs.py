@@ -53,15 +53,22 @@ def test_a_message_that_is_malformed_stops_the_job(tmp_path: Path, broker: Broke
     )
 
 
+def written_to(broker: Broker, topic: str, tmp_path: Path) -> list[dict[str, int]]:
+    """Return the rows of a topic, by a run that reads it."""
+    script = tmp_path / "check.sql"
+    script.write_text(table(broker, topic, ", 'ends' = 'latest'") + "SELECT p, n FROM t;")
+    return [json.loads(line) for line in fsql("run", "-q", script).out.splitlines()]
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("flags", [(), ("--workers", "2")])
 def test_a_job_that_is_killed_has_each_row_once(
     tmp_path: Path, broker: Broker, flags: tuple[str, ...]
 ) -> None:
-    topic, script = broker.new_topic(), tmp_path / "job.sql"
+    topic, target, script = broker.new_topic(), broker.new_topic(), tmp_path / "job.sql"
     script.write_text(
-        table(broker, topic)
-        + "CREATE TABLE w (p BIGINT, n BIGINT) WITH ('connector' = 'file', 'path' = 'out.jsonl');\n"
+        table(broker, topic) + "CREATE TABLE w (p BIGINT, n BIGINT) WITH ('connector' = 'kafka',"
+        f" 'servers' = '{broker.servers}', 'topic' = '{target}');\n"
         "INSERT INTO w SELECT p, n FROM t; SELECT p, n FROM t;"
     )
     sent: dict[int, list[int]] = defaultdict(list)
@@ -89,7 +96,32 @@ def test_a_job_that_is_killed_has_each_row_once(
         if attempt < 2:
             send(5)
     written: dict[int, list[int]] = defaultdict(list)
-    for line in (tmp_path / "out.jsonl").read_text().splitlines():
-        read = json.loads(line)
+    for read in written_to(broker, target, tmp_path):
         written[read["p"]].append(read["n"])
     assert written == sent
+
+
+def test_what_a_job_writes_another_reads(tmp_path: Path, broker: Broker) -> None:
+    topic, written = broker.new_topic(), broker.new_topic()
+    broker.send(topic, *(row(number % 3, number) for number in range(30)))
+    target = (
+        "CREATE TABLE w (p BIGINT, n BIGINT, PRIMARY KEY (p) NOT ENFORCED) WITH ('connector' = 'kafka',"
+        f" 'servers' = '{broker.servers}', 'topic' = '{written}'"
+    )
+    script = tmp_path / "write.sql"
+    script.write_text(
+        table(broker, topic, ", 'ends' = 'latest'") + f"{target});\n"
+        "INSERT INTO w SELECT p, COUNT(*) AS n FROM t GROUP BY p HAVING COUNT(*) < 10 OR p = 2;"
+    )
+    assert fsql("run", "-q", script).code == 0
+    script = tmp_path / "read.sql"
+    script.write_text(f"{target}, 'changes' = 'upsert', 'ends' = 'latest');\nSELECT p, n FROM w;")
+    result = fsql("run", "-q", script)
+    relation: dict[int, int] = {}
+    for line in result.out.splitlines():
+        change = json.loads(line)
+        if change["op"] in {"-U", "-D"}:
+            del relation[change["p"]]
+        else:
+            relation[change["p"]] = change["n"]
+    assert relation == {2: 10}
