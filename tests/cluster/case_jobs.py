@@ -75,9 +75,9 @@ def joined_job(
         part, tables = _with_files(apart, number, settings)
         random = Random(name)
         for table in tables:
-            path = dict(table.options).get("path", "")
-            if path.startswith("in-"):  # A table with a hint has the path of the one without.
-                _write_input(random, table, directory / path, rows_max)
+            file = dict(table.options).get("path", "")
+            if file.startswith("in-"):  # A table with a hint has the path of the one without.
+                _write_input(random, table, directory / file, rows_max)
         parts.append(part)
     path = directory / "script.sql"
     path.write_text(settings + "\n".join(parts), encoding="utf-8")
