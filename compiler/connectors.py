@@ -200,11 +200,11 @@ class Connector:
     """A connector: whether a query can read it and write it, and its options.
 
     `about` is one line, `notes` are paragraphs of documentation.  `layouts` are the formats that it carries,
-    if its options have `FORMAT`.  With `has_metadata` the rows have `FILE_METADATA`.  With
-    `logs_arrival` the arrival of each row is known at a replay, with `infers_columns` a table need not
-    declare what it reads, and with `rows_are_messages` each written row is a message of its own, so that
-    workers do not encode rows as lines.  A connector that is `library_only` is not
-    suggested to authors of scripts.
+    if its options have `FORMAT`, all of them or those named in `formats`.  With `has_metadata` the rows have
+    `FILE_METADATA`.  With `logs_arrival` the arrival of each row is known at a replay, with `infers_columns`
+    a table need not declare what it reads, and with `rows_are_messages` each written row is a message of its
+    own, so that workers do not encode rows as lines.  A connector that is `library_only` is not suggested to
+    authors of scripts.
     """
 
     name: str
@@ -213,6 +213,7 @@ class Connector:
     writes: bool
     options: tuple[Option, ...]
     layouts: tuple[Layout, ...] = ()
+    formats: tuple[str, ...] = ()
     notes: str = ""
     columns: ColumnRule | None = None
     library_only: bool = False
@@ -253,7 +254,12 @@ class Declarations:
 
     def formats_of(self, connector: Connector) -> tuple[Format, ...]:
         """Return the formats that a connector carries."""
-        return tuple(each for each in self.formats if each.layout in connector.layouts)
+        return tuple(
+            each
+            for each in self.formats
+            if each.layout in connector.layouts
+            and (not connector.formats or each.name in connector.formats)
+        )
 
     def with_format(self, connector: Connector, format_name: str) -> Connector:
         """Return the connector with `FORMAT` replaced by the options of a format.

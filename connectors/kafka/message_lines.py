@@ -6,12 +6,9 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 import msgspec
 
-from fsql.compiler.diagnostics import Diagnostic, FsqlError
-
 if TYPE_CHECKING:
     from fsql.formats.settings import Settings
 
-_FORMATS: Final = ("json", "debezium-json", "text")
 _NO_RECORD: Final = b"null\n"
 _EMPTY_RECORD: Final = b'""\n'
 
@@ -24,25 +21,16 @@ class LineOf(Protocol):
 
 
 def line_of(settings: Settings) -> LineOf:
-    """Return the lines of the messages of a table.
-
-    Raises:
-        FsqlError: E534, if its format is not possible.
-    """
+    """Return the lines of the messages of a table."""
     format_ = settings.text("format")
     if format_ == "text":
         return _text_line
     if format_ == "debezium-json":
         return _event_line
-    if format_ == "json":
-        return _UpsertLine(settings.text("op_column")) if _is_upsert(settings) else _json_line
-    message = f"messages of format '{format_}' are not supported"
-    helps = (f"the formats are {', '.join(_FORMATS[:-1])} and {_FORMATS[-1]}",)
-    raise FsqlError([Diagnostic("E534", message, helps=helps)])
-
-
-def _is_upsert(settings: Settings) -> bool:
-    return settings.optional("changes") == "upsert"
+    assert format_ == "json", "the connector declares its formats"
+    if settings.optional("changes") == "upsert":
+        return _UpsertLine(settings.text("op_column"))
+    return _json_line
 
 
 def _text_line(key: bytes | None, value: bytes | None) -> bytes:

@@ -66,6 +66,7 @@ CONNECTOR: Final = Connector(
         LOG_OPTION,
     ),
     layouts=(Layout.LINES,),
+    formats=("json", "text", "debezium-json"),
     logs_arrival=True,
     notes="""\
 **Reading.** The value of each message is a record.  The format is `json`, `debezium-json` or `text`; a text

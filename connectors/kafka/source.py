@@ -27,7 +27,6 @@ def open_source(table: Table, settings: Settings, context: ConnectorContext) -> 
     """
     kafka()
     topic_of(settings, context)
-    line_of(settings)
     return [live_split(settings.text("topic"), table, settings, context)]
 
 

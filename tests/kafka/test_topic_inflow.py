@@ -294,10 +294,6 @@ def test_a_property_that_the_client_refuses(tmp_path: Path, broker: Broker) -> N
     assert '"client.nonsense"' in diagnostic.message
 
 
-def test_a_format_that_messages_cannot_have(tmp_path: Path) -> None:
-    assert error(tmp_path, format="csv") == "E534: messages of format 'csv' are not supported"
-
-
 def test_without_the_client_the_error_names_the_extra(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
