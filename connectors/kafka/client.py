@@ -184,7 +184,8 @@ def topic_partitions(
         raise _not_opened_error(topic, error, code) from None
     if found.error is not None:
         message = f"topic '{topic.name}' cannot be used: {found.error.str()}"
-        raise FsqlError([Diagnostic(code, message)])
+        helps = ("create the topic, or correct the option 'topic'; fsql creates none",)
+        raise FsqlError([Diagnostic(code, message, helps=helps)])
     return sorted(found.partitions)
 
 

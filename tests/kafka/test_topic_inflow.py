@@ -266,6 +266,17 @@ def test_brokers_that_do_not_answer_are_an_error(
     assert diagnostic.message.startswith('the Kafka brokers "127.0.0.1:1" do not answer: ')
 
 
+def test_a_topic_that_does_not_exist_is_an_error(tmp_path: Path, broker: Broker) -> None:
+    with pytest.raises(FsqlError) as caught:
+        opened(tmp_path, broker, "missing")
+    (diagnostic,) = caught.value.diagnostics
+    assert (diagnostic.code, diagnostic.message, diagnostic.helps) == (
+        "E531",
+        "topic 'missing' cannot be used: Broker: Unknown topic or partition",
+        ("create the topic, or correct the option 'topic'; fsql creates none",),
+    )
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
