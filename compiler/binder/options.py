@@ -24,7 +24,9 @@ if TYPE_CHECKING:
 
 _OF_FOLLOWED: Final = {"on_truncate", "idle", "max_ahead", "log_mib"}
 """Options that require files that are followed."""
-_NO_BROKER: Final = "brokers are not read or written: pipe their rows through 'stdin' or 'socket'"
+_NO_BROKER: Final = (
+    "the only broker is 'kafka'; pipe the rows of others through 'stdin' or 'socket'"
+)
 _NO_DATABASE: Final = "databases are not read or written: use files of 'connector' = 'file'"
 _OTHER_CONNECTORS: Final[Mapping[str, str]] = {
     "upsert-kafka": "write 'connector' = 'kafka' and 'changes' = 'upsert'",

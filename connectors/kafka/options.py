@@ -29,7 +29,7 @@ CONNECTOR: Final = Connector(
             OptionKind.TEXT,
             "addresses of brokers, `HOST:PORT`, separated by commas",
             required=True,
-            elsewhere=("properties.bootstrap.servers", "bootstrap.servers"),
+            elsewhere=("bootstrap.servers",),
             effect=Effect.PACE,
         ),
         Option(
@@ -43,7 +43,6 @@ CONNECTOR: Final = Connector(
             " after its start",
             ("earliest", "latest"),
             default="earliest",
-            elsewhere=("scan.startup.mode",),
         ),
         Option(
             "ends",
@@ -51,7 +50,6 @@ CONNECTOR: Final = Connector(
             "whether the input ends where the topic ends when the job starts",
             ("never", "latest"),
             default="never",
-            elsewhere=("scan.bounded.mode",),
         ),
         Option(
             "properties",
