@@ -30,8 +30,8 @@ DATA_ROWS: Final[tuple[Row, ...]] = (
             " has no value, or the operation of FROM_CHANGELOG is not mapped."
         ),
         (
-            "Filter out such rows, or use CASE, which evaluates only the branch that it returns; "
-            "of FROM_CHANGELOG, add the operation to op_mapping."
+            "Use TRY_CAST, which gives NULL, or filter out such rows; use NULL ON ERROR in a JSON function,"
+            " and add an operation of FROM_CHANGELOG to its op_mapping."
         ),
         "SELECT CAST(s AS BIGINT) FROM t;  -- a row with s = 'x'",
     ),
