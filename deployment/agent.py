@@ -12,7 +12,7 @@ import shutil
 import signal
 import threading
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Final, TypeVar
 
 import msgspec
@@ -195,7 +195,8 @@ class _Agent:
             before = job.deployment()
             plan = f"plan-{secrets.token_hex(4)}"
             write_bytes(job.path / plan, request.plan.encode())
-            job.set_deployment(
+            self._supervisor.set_deployment(
+                job,
                 msgspec.structs.replace(
                     before,
                     plan=plan,
@@ -210,7 +211,7 @@ class _Agent:
                     tick_seconds=_or_default(request.tick_seconds, before.tick_seconds),
                     machines=_or_default(request.machines, before.machines),
                     profile=request.profile,
-                )
+                ),
             )
             job.set_restarts(None)
             self._start_changed(job, before, prepared)
@@ -255,7 +256,7 @@ class _Agent:
         if changed or outcome is None or outcome.diagnostics is None:
             return  # the supervisor starts it again
         (job.path / job.deployment().plan).unlink(missing_ok=True)
-        job.set_deployment(before)
+        self._supervisor.set_deployment(job, before)
         self._supervisor.start(job)
         raise error_of(outcome.diagnostics.encode())
 
@@ -264,8 +265,12 @@ class _Agent:
         with self._supervisor.lock_job(job.path.name):
             if request.drain_seconds is not None:
                 self._drain(job, request.drain_seconds)
-            self._want(job, "stopped")
-            self._supervisor.stop(job)
+            try:
+                self._supervisor.want_stopped(job)
+            except FsqlError as error:  # for example, the disk is full, perhaps because of the job
+                raise _not_stored_error(error) from None
+            finally:
+                self._supervisor.stop(job)
         return job.path.name
 
     def _drain(self, job: JobDirectory, seconds: float) -> None:
@@ -292,9 +297,12 @@ class _Agent:
             outcome = job.outcome()
             if outcome is None or outcome.kind != "finished":
                 job.set_outcome(None)
-            changed = msgspec.structs.replace(job.deployment(), connections=connections)
-            job.set_deployment(changed)
-            self._want(job, "running")
+            self._supervisor.set_deployment(
+                job,
+                msgspec.structs.replace(
+                    job.deployment(), connections=connections, wanted="running"
+                ),
+            )
             self._supervisor.start(job, prepared)
         return job.path.name
 
@@ -311,7 +319,8 @@ class _Agent:
     def _drop(self, name: str) -> str:
         job, _ = self._directory.find_job(name)
         with self._names, self._supervisor.lock_job(job.path.name):
-            self._want(job, "stopped")
+            with suppress(FsqlError):  # on a full disk, for which dropping jobs is a remedy
+                self._supervisor.want_stopped(job)
             self._supervisor.stop(job)
             # Renamed first, so that a partly deleted directory is not considered a job.
             removed = job.path.with_name(f".{job.path.name}.dropped")
@@ -336,11 +345,6 @@ class _Agent:
         with self._supervisor.lock_job(job.path.name):
             self._supervisor.stop(job)
 
-    def _want(self, job: JobDirectory, wanted: str) -> None:
-        assert wanted in {"running", "stopped"}
-        changed = msgspec.structs.replace(job.deployment(), wanted=wanted)
-        job.set_deployment(changed)
-
 
 def _or_default(value: _Value | None, otherwise: _Value) -> _Value:
     return otherwise if value is None else value
@@ -350,3 +354,11 @@ def _name_error(name: str) -> FsqlError:
     message = f'a job is deployed as "{name}" already'
     helps = ("use another name, or drop that job: fsql drop NAME",)
     return FsqlError([Diagnostic("E634", message, helps=helps)])
+
+
+def _not_stored_error(error: FsqlError) -> FsqlError:
+    """Return the error for a job that was stopped, if this could not be stored."""
+    [cause] = error.diagnostics
+    message = f"the job is stopped, but this could not be stored: {cause.message}"
+    helps = (*cause.helps, "until this is stored, a new agent (fsql up) starts the job again")
+    return FsqlError([Diagnostic(cause.code, message, helps=helps)])

@@ -25,7 +25,7 @@ from fsql.runtime.drivers.processes.starting import start_process
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from fsql.deployment.directory import ClusterDirectory, JobDirectory
+    from fsql.deployment.directory import ClusterDirectory, Deployment, JobDirectory
     from fsql.runtime.drivers.processes.starting import PipedProcess, StartProcess
 
 FAILURES_MAX: Final = 8
@@ -57,6 +57,7 @@ class Supervisor:
         self._start_process = start_process
         self._started: dict[str, PipedProcess] = {}
         self._problems: dict[str, str] = {}
+        self._stopped = set[str]()
         self._busy: set[str] = set()
         self._changed = threading.Condition()
 
@@ -99,6 +100,8 @@ class Supervisor:
         if not job.path.exists():
             return
         self._reap(job)
+        if job.path.name in self._stopped:
+            self.want_stopped(job)
         if job.deployment().wanted != "running" or self.is_running(job):
             return
         outcome, restarts, now = job.outcome(), job.restarts(), time.time()
@@ -146,6 +149,27 @@ class Supervisor:
             diagnostics = diagnostics_bytes(error).decode()
         job.set_outcome(Outcome("failed", now, diagnostics, lasting=True))
         self._log(f"job {job.deployment().name}: has failed {failures} times and is not restarted")
+
+    def set_deployment(self, job: JobDirectory, deployment: Deployment) -> None:
+        """Record the deployment of a job, in place of a stop that could not be stored.
+
+        Raises:
+            FsqlError: E632, if this cannot be stored.
+        """
+        job.set_deployment(deployment)
+        self._stopped.discard(job.path.name)
+
+    def want_stopped(self, job: JobDirectory) -> None:
+        """Record that a job is not to run.
+
+        If this cannot be stored, because a disk is full, the job is not started nevertheless, and it is
+        stored as soon as there is space.
+
+        Raises:
+            FsqlError: E632, if this cannot be stored.
+        """
+        self._stopped.add(job.path.name)
+        self.set_deployment(job, msgspec.structs.replace(job.deployment(), wanted="stopped"))
 
     def is_running(self, job: JobDirectory) -> bool:
         """Return whether the process of a job runs, or has just been started."""

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from unittest.mock import Mock
 
+import msgspec
 import pytest
 
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
@@ -149,6 +150,30 @@ def test_a_full_disk_ends_neither_the_agent_nor_its_log(
         f'job 1: E632: "{trial.job.path}" cannot be used: no space left on device',
         "job trial: it fails; starting it again in 1 s",
     ]
+
+
+def test_a_job_on_a_full_disk_can_be_stopped(trial: Trial, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It stays stopped, and that is stored when there is space again."""
+    full = system_error(trial.job.path, OSError(errno.ENOSPC, "No space left on device"))
+    trial.look()
+    with monkeypatch.context() as patch:
+        patch.setattr(type(trial.job), "set_deployment", Mock(side_effect=full))
+        with pytest.raises(FsqlError, match="no space left on device"):
+            trial.supervisor.want_stopped(trial.job)
+        trial.job.set_outcome(Outcome("stopped", 0.0))
+        trial.look()
+        trial.look()
+    assert trial.job.deployment().wanted == "running"
+    trial.look()
+    assert trial.job.deployment().wanted == "stopped"
+    assert trial.starts == 1
+    assert trial.said == [
+        f'job 1: E632: "{trial.job.path}" cannot be used: no space left on device'
+    ]
+    wanted = msgspec.structs.replace(trial.job.deployment(), wanted="running")
+    trial.supervisor.set_deployment(trial.job, wanted)
+    trial.look()
+    assert trial.starts == 2
 
 
 def test_a_log_that_cannot_be_written_ends_no_agent(monkeypatch: pytest.MonkeyPatch) -> None:
