@@ -16,14 +16,22 @@ from fsql.compiler.binder.constants import one_row, one_row_of
 from fsql.compiler.binder.expression import ExpressionBinder
 from fsql.compiler.binder.join import (
     check_names,
-    fallible_key,
     join,
     keeps_rows,
     shift_columns,
     side_by_side,
     unbounded_join,
 )
-from fsql.compiler.binder.join_refusals import cross_join, equality_help, time_names
+from fsql.compiler.binder.join_refusals import (
+    HALF_BOUNDED,
+    NO_KEY,
+    UPDATING_WINDOW,
+    has_updating_window,
+    no_equality,
+    pairs_all_rows,
+    time_names,
+)
+from fsql.compiler.binder.join_within import within_conditions
 from fsql.compiler.binder.lateral import as_elements, bind_lateral, gives_elements, unnest
 from fsql.compiler.binder.lateral_join import bind_lateral_rows, reads_tables
 from fsql.compiler.binder.limits import RELATIONS_MAX
@@ -40,9 +48,7 @@ from fsql.compiler.binder.using import equalities, merge, merged_columns
 from fsql.compiler.logical import (
     AssignRowTime,
     JoinKind,
-    WindowAggregate,
     append_only,
-    operators,
 )
 
 if TYPE_CHECKING:
@@ -57,9 +63,6 @@ if TYPE_CHECKING:
     from fsql.compiler.logical import Plan
     from fsql.compiler.text.source import Span
 
-_UPDATING_WINDOW: Final = (
-    "of windows with EMIT CHANGES, only equal bounds on both sides limit what is kept"
-)
 _PADDING: Final = frozenset({"RIGHT", "FULL"})
 """The joins that pad rows of the preceding relations."""
 
@@ -126,8 +129,30 @@ class FromBinder:
                     del waiting[index]
                     break
             else:
-                raise self._no_equality(source, waiting[0][0], waiting[0][1], "WHERE")
+                source = self._connect_without_key(source, waiting)
         return source
+
+    def _connect_without_key(
+        self, source: FromResult, waiting: list[tuple[FromResult, Span]]
+    ) -> FromResult:
+        """Return `source` joined with a waiting relation to which no equality leads; removes it.
+
+        All rows are paired only if that is meant: where WHERE compares both sides, or one has a single row.
+
+        Raises:
+            Refusal: E308.
+        """
+        refused: list[Refusal] = []
+        for index, (right, span) in enumerate(waiting):
+            sides = source.relation, right.relation
+            where = self._where_between(*sides, side_by_side(*sides))
+            if pairs_all_rows(*sides, where, span, self.context.source_spans):
+                joined = self._join(source, right, [], span, keyed=False)
+                assert joined is not None, "without an equality, the key is a constant"
+                del waiting[index]
+                return joined
+            refused.append(no_equality(*sides, where, span, self.context.source_spans))
+        raise refused[0]
 
     def relation(self, written: syntax.Relation) -> FromResult:
         """Bind one relation.
@@ -223,6 +248,7 @@ class FromBinder:
         if clause.using or clause.natural:
             pairs = merged_columns(left.relation, right.relation, clause)
             on = equalities(pairs, left.relation.width, clause)
+            on += self._on(left.relation, right.relation, clause)
         else:
             on = self._on(left.relation, right.relation, clause)
         joined: FromResult | None
@@ -230,15 +256,13 @@ class FromBinder:
         if versioned is not None:
             versions = join_versions(clause, left.relation, right.relation, on, self.context)
             joined = FromResult(versions, left.taken)
+        elif clause.kind == "INNER" and clause.condition is None and not pairs:
+            joined = self._connect(left, [(right, clause.span)])
         elif inner:
-            joined = self._join(left, right, on, clause.span)
+            joined = self._join(left, right, on, clause.span, keyed=False)
         else:
             joined = self._outer_join(kind, left, right, on, clause.span)
-        if joined is None:
-            if clause.kind == "CROSS":
-                raise cross_join(clause.span)
-            where = "WHERE" if clause.condition is None else "ON"
-            raise self._no_equality(left, right, clause.span, where)
+        assert joined is not None, "without an equality, the key is a constant"
         if pairs:
             merged = merge(joined.relation, pairs, left.relation.width, kind)
             return FromResult(merged, joined.taken)
@@ -246,16 +270,14 @@ class FromBinder:
 
     def _outer_join(
         self, kind: JoinKind, left: FromResult, right: FromResult, on: list[Expression], span: Span
-    ) -> FromResult | None:
-        """Return the outer, semi or anti join of two relations; None if there is no equality between them."""
+    ) -> FromResult:
+        """Return the outer, semi or anti join of two relations."""
         joined = outer_join(
             *(kind, left.relation, right.relation, on, self.context.source_spans),
             span=span,
             changes=self.changes,
             lifetimes=self.context.time_to_live.of_sides,
         )
-        if joined is None:
-            return None
         sides = left.relation.plan, right.relation.plan
         if not append_only(joined.plan) and keeps_rows(joined.plan, *sides):
             self.context.report.warn(unbounded_join(span, (), None))
@@ -263,10 +285,13 @@ class FromBinder:
 
     def _on(self, left: Relation, right: Relation, clause: syntax.JoinClause) -> list[Expression]:
         """Return the conditions of ON, over the columns of both sides."""
-        if clause.condition is None:
-            return []
-        fields = side_by_side(left, right)
-        return conjuncts(self._binder("ON", fields).bind_condition_and_check_size(clause.condition))
+        found: list[Expression] = []
+        if clause.within is not None:
+            found = within_conditions(clause.within, left, right, self.context.zone)
+        if clause.condition is not None:
+            binder = self._binder("ON", side_by_side(left, right))
+            found += conjuncts(binder.bind_condition_and_check_size(clause.condition))
+        return found
 
     def _binder(self, clause: str, fields: Layer) -> ExpressionBinder:
         context = self.context
@@ -296,32 +321,37 @@ class FromBinder:
             return FromResult(bind_lateral(source.relation, written, self.context), source.taken)
         rows, on = bind_lateral_rows(source.relation, written, self.bind_subquery, self.context)
         check_names(source.relation, rows, written.span)
-        joined = (
-            self._outer_join(JoinKind.LEFT, source, FromResult(rows), on, written.span)
-            if outer
-            else self._join(source, FromResult(rows), on, written.span)
-        )
-        assert joined is not None, "a lateral subquery over tables is joined by an equality"
+        if outer:
+            return self._outer_join(JoinKind.LEFT, source, FromResult(rows), on, written.span)
+        joined = self._join(source, FromResult(rows), on, written.span, keyed=False)
+        assert joined is not None, "without an equality, the key is a constant"
         return joined
 
     def _join(
-        self, left: FromResult, right: FromResult, on: list[Expression], span: Span
+        self,
+        left: FromResult,
+        right: FromResult,
+        on: list[Expression],
+        span: Span,
+        *,
+        keyed: bool = True,
     ) -> FromResult | None:
-        """Return the join of two relations; None if there is no equality between them."""
+        """Return the join of two relations; if `keyed`, None if there is no equality between them."""
         check_names(left.relation, right.relation, span)
         fields = side_by_side(left.relation, right.relation)
         where = self._where_between(left.relation, right.relation, fields)
         joined = join(
             *(left.relation, right.relation, on, where, span, self.context.source_spans),
+            keyed=keyed,
             lifetimes=self.context.time_to_live.of_sides,
         )
         if joined is None:
             return None
         sides = left.relation.plan, right.relation.plan
         if keeps_rows(joined.relation.plan, *sides):
-            note = "time is bounded from one direction only" if joined.half_bounded else None
-            if any(map(_has_updating_window, sides)):
-                note = _UPDATING_WINDOW
+            note = NO_KEY if not joined.keyed else HALF_BOUNDED if joined.half_bounded else None
+            if any(map(has_updating_window, sides)):
+                note = UPDATING_WINDOW
             self.context.report.warn(
                 unbounded_join(span, time_names(left.relation, right.relation), note)
             )
@@ -346,19 +376,6 @@ class FromBinder:
                 continue
         return found
 
-    def _no_equality(self, left: FromResult, right: FromResult, span: Span, where: str) -> Refusal:
-        """Return the refusal of a join without a key; its help proposes an equality."""
-        fields = side_by_side(left.relation, right.relation)
-        conditions = self._where_between(left.relation, right.relation, fields)
-        late = fallible_key(left.relation, conditions, self.context.source_spans)
-        return refusal(
-            "E308",
-            "join without an equality between its sides",
-            span,
-            note="an equality that can fail is used as a key in ON only" if late else None,
-            help=equality_help(where, left.relation, right.relation),
-        )
-
 
 def emits_changes(select: syntax.Select) -> bool:
     """Return whether a SELECT ends with EMIT CHANGES."""
@@ -380,8 +397,3 @@ def _versioned_table(clause: syntax.JoinClause) -> syntax.TableReference | None:
 
 def _always_true(condition: syntax.Expression) -> bool:
     return isinstance(condition, syntax.BooleanLiteral) and condition.value
-
-
-def _has_updating_window(plan: Plan) -> bool:
-    """Return whether a plan has a window with EMIT CHANGES."""
-    return any(isinstance(node, WindowAggregate) and not node.final for node in operators(plan))

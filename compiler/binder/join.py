@@ -7,7 +7,7 @@ only if its meaning does not change: an equality or a bound of time that cannot 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.analysis.properties import Bound, window_columns
 from fsql.compiler.analysis.window_changes import equal_bounds
@@ -18,7 +18,7 @@ from fsql.compiler.binder.report import refusal
 from fsql.compiler.binder.state_ttl import join_while_alive, without_times
 from fsql.compiler.binder.time_range import FoundRange, Times, find_time_range
 from fsql.compiler.diagnostics import Diagnostic, Label
-from fsql.compiler.expression import Call, ColumnRef, Expression
+from fsql.compiler.expression import Call, ColumnRef, Expression, Literal
 from fsql.compiler.functions.evaluate import fallible
 from fsql.compiler.functions.null_safe import instead_of_null
 from fsql.compiler.functions.time_zones import zone_of
@@ -34,6 +34,7 @@ from fsql.compiler.logical import (
     operators,
 )
 from fsql.compiler.node import walk
+from fsql.compiler.sqltypes import INT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -43,6 +44,9 @@ if TYPE_CHECKING:
     from fsql.compiler.binder.state_ttl import SideLifetimes
     from fsql.compiler.logical import TimeRange
     from fsql.compiler.text.source import Span
+
+ZERO: Final = Literal(INT, nullable=False, value=0)
+"""The key of both sides where no condition of a join is an equality."""
 
 
 def side_by_side(left: Relation, right: Relation) -> Layer:
@@ -72,12 +76,14 @@ class BoundJoin:
     """The join of two relations, and the conditions of WHERE that it includes.
 
     `half_bounded` states that time is bounded in one direction only, which does not bound the state.
+    Unless `keyed`, it has no equality between its sides.
     """
 
     relation: Relation
     taken: frozenset[Expression]
     time_range: TimeRange | None
     half_bounded: bool
+    keyed: bool
 
 
 def join(  # noqa: PLR0913 - the parts of a join
@@ -88,12 +94,13 @@ def join(  # noqa: PLR0913 - the parts of a join
     span: Span,
     source_spans: SourceSpans,
     *,
+    keyed: bool = True,
     lifetimes: SideLifetimes | None = None,
 ) -> BoundJoin | None:
     """Return the join by the conditions, which are over both relations' columns; None without a key.
 
-    Conditions of `on` that are neither keys nor a time range become a filter above the join.  With
-    `lifetimes`, a join without a time range keeps rows for that long.
+    Conditions of `on` that are neither keys nor a time range become a filter above the join.  Unless `keyed`,
+    the key may be a constant.  With `lifetimes`, a join without a time range keeps rows for that long.
 
     Raises:
         Refusal: E309; E301 for lifetimes of rows that can be retracted.
@@ -101,8 +108,9 @@ def join(  # noqa: PLR0913 - the parts of a join
     fields = side_by_side(left, right)
     conditions = (*on, *(each for each in where if not fallible(each)))
     keys = equality_keys(conditions, left.width, source_spans)
-    if not keys:
+    if not keys and keyed:
         return None
+    pairs = [pair for found in keys.values() for pair in found] or [(ZERO, ZERO)]
     # Sums with a timestamp can fail as expressions, but as bounds of a range they are not evaluated.
     bounds = _time_range((*on, *where), left.plan, right.plan)
     time_range = None if bounds is None else bounds.time_range
@@ -114,15 +122,16 @@ def join(  # noqa: PLR0913 - the parts of a join
     whole = Join(
         left.plan,
         right.plan,
-        tuple(one for pairs in keys.values() for one, _ in pairs),
-        tuple(other for pairs in keys.values() for _, other in pairs),
+        tuple(one for one, _ in pairs),
+        tuple(other for _, other in pairs),
         time_range,
     )
     plan: Plan = whole
     if lifetimes is not None and not _is_bounded(whole):
         plan = without_times(join_while_alive(whole, lifetimes), left.width, right.width)
     relation = Relation(filter_relation(plan, [each for each in on if each not in taken]), fields)
-    return BoundJoin(relation, taken, time_range, bounds is not None and time_range is None)
+    half_bounded = bounds is not None and time_range is None
+    return BoundJoin(relation, taken, time_range, half_bounded, bool(keys))
 
 
 def fallible_key(left: Relation, where: Sequence[Expression], source_spans: SourceSpans) -> bool:

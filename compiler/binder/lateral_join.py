@@ -3,8 +3,8 @@
     t, LATERAL (SELECT x.a FROM x WHERE x.k = t.k ORDER BY x.b LIMIT 3)
         →  t JOIN (SELECT x.a, x.k FROM x, the first 3 rows of each k by b) ON k = t.k
 
-The conditions of WHERE that refer to columns of the preceding relations are equalities, by which the
-subquery's rows are ranked and joined.
+The conditions of WHERE that refer to columns of the preceding relations are those of the join.  With LIMIT
+they are equalities, by which the subquery's rows are ranked.
 """
 
 from __future__ import annotations
@@ -14,12 +14,18 @@ from typing import TYPE_CHECKING
 
 from fsql.compiler import syntax
 from fsql.compiler.binder.expression import ExpressionBinder
-from fsql.compiler.binder.join import equality_keys
+from fsql.compiler.binder.join import columns_in, equality_keys, renumber
 from fsql.compiler.binder.lateral import gives_elements
 from fsql.compiler.binder.limit import resolve_item, row_bounds
 from fsql.compiler.binder.operators import call
 from fsql.compiler.binder.rank import RankCall, bind_order, rank
-from fsql.compiler.binder.relation import Relation, apply_alias, project, relation_of
+from fsql.compiler.binder.relation import (
+    Relation,
+    apply_alias,
+    column_refs,
+    project,
+    relation_of,
+)
 from fsql.compiler.binder.report import not_implemented
 from fsql.compiler.expression import ColumnRef
 from fsql.compiler.logical import Rank, RankFunction
@@ -46,7 +52,7 @@ def reads_tables(written: syntax.Relation, functions: Functions) -> bool:
 def bind_lateral_rows(
     outer: Relation, written: syntax.Derived, bind_subquery: SubqueryBinder, context: Context
 ) -> tuple[Relation, list[Expression]]:
-    """Return the rows of a LATERAL subquery, and the equalities that join them with `outer`.
+    """Return the rows of a LATERAL subquery, and the conditions that join them with `outer`.
 
     Raises:
         Refusal: E2xx to E4xx.
@@ -66,22 +72,25 @@ def bind_lateral_rows(
         )
     rows, spans = subquery.rows, context.source_spans
     equalities = equality_keys(rows.correlated, rows.width, spans)
-    if not equalities or len(equalities) < len(rows.correlated):
-        raise not_implemented(
-            "LATERAL subquery over a table without an equality with the rows before it"
-            if not equalities
-            else "comparison with the rows before LATERAL that is not an equality",
-            written.span,
-            help="write WHERE x.k = t.k, and other comparisons in the WHERE of the whole query",
-        )
     pairs = [pair for found in equalities.values() for pair in found]
     keys = [inner for inner, _ in pairs]
+    others = [each for each in rows.correlated if each not in equalities]
+    compared = sorted({i for each in others for i in columns_in(each) if i < rows.width})
     plan = rows.relation.plan
     if query.order_by or query.limit is not None or query.offset is not None:
+        if others or not equalities:
+            raise not_implemented(
+                "comparison with the rows before LATERAL that is not an equality, together with LIMIT"
+                if others
+                else "first rows of a LATERAL subquery without an equality with the rows before it",
+                written.span,
+                help="write WHERE x.k = t.k, and other comparisons in the WHERE of the whole query",
+            )
         plan = _first_rows(query, select, subquery, keys, context)
     names = [item.name for item in subquery.items]
     values = [item.expression for item in subquery.items]
-    plan = project(plan, [*values, *keys], [*names, *(f"key_{i}" for i in range(len(keys)))])
+    hidden = [*keys, *(column_refs(plan)[i] for i in compared)]
+    plan = project(plan, [*values, *hidden], [*names, *(f"key_{i}" for i in range(len(hidden)))])
     visible = relation_of(plan, None).fields[: len(values)]
     relation = Relation(plan, visible)
     if written.alias is not None:
@@ -90,6 +99,9 @@ def bind_lateral_rows(
         call("eq", mine, ColumnRef(key.type, key.nullable, outer.width + len(values) + index))
         for index, (key, mine) in enumerate(pairs)
     ]
+    first = outer.width + len(values) + len(keys)
+    places = {column: first + index for index, column in enumerate(compared)}
+    on += [renumber(each, lambda i: places.get(i, i - rows.width), spans) for each in others]
     return relation, on
 
 

@@ -17,7 +17,7 @@ from fsql.compiler import syntax
 from fsql.compiler.binder.join import keeps_rows, shift_columns
 from fsql.compiler.binder.operators import call, unify
 from fsql.compiler.binder.outer_join import outer_join
-from fsql.compiler.binder.report import Refusal, not_implemented, refusal
+from fsql.compiler.binder.report import not_implemented, refusal
 from fsql.compiler.binder.scope import quantity_text
 from fsql.compiler.binder.subquery import unbounded_warning
 from fsql.compiler.logical import JoinKind, append_only
@@ -89,16 +89,12 @@ def join_test(
 
     def join(kind: JoinKind, outer: Relation, conditions: Sequence[Expression]) -> Relation:
         on, span = [*conditions, *correlated], written.span
-        joined = outer_join(
+        return outer_join(
             *(kind, outer, rows.relation, on, spans),
             span=span,
             changes=changes,
-            keyed=False,
             lifetimes=context.time_to_live.of_sides,
         )
-        if joined is None:
-            raise _without_equality(test)
-        return joined
 
     def warn(joined: Relation) -> Relation:
         if not append_only(joined.plan) and keeps_rows(joined.plan, *sides):
@@ -124,15 +120,6 @@ def join_test(
     for conditions in (equal, *([each] for each in unknown)):
         relation = join(JoinKind.ANTI, relation, conditions)
     return warn(relation)
-
-
-def _without_equality(test: Test) -> Refusal:
-    return refusal(
-        "E308",
-        f"subquery of {_name(test)} without an equality with the outer query",
-        test.written.span,
-        help="add an equality of a column of each side to the WHERE of the subquery",
-    )
 
 
 def _name(test: Test) -> str:

@@ -15,10 +15,11 @@ Joins of windows (`window_join`) and with a time range (`interval_join`) are fin
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from fsql.compiler.binder.interval_join import IntervalJoin
 from fsql.compiler.binder.join import (
+    ZERO,
     all_from,
     columns_in,
     equality_keys,
@@ -45,9 +46,6 @@ if TYPE_CHECKING:
     from fsql.compiler.expression import Expression
     from fsql.compiler.text.source import Span
 
-
-ZERO: Final = Literal(INT, nullable=False, value=0)
-
 _Keys = tuple[tuple["Expression", ...], tuple["Expression", ...]]
 
 
@@ -60,12 +58,11 @@ def outer_join(  # noqa: PLR0913 - the parts of a join
     *,
     span: Span,
     changes: bool,
-    keyed: bool = True,
     lifetimes: SideLifetimes | None = None,
-) -> Relation | None:
-    """Return the join by the conditions, which are over both relations' columns; None without a key.
+) -> Relation:
+    """Return the join by the conditions, which are over both relations' columns.
 
-    Unless `keyed`, the key may be a constant: if no condition is over both sides, all rows match.  With
+    Without an equality between the sides, the key is a constant.  With
     `changes`, a join with a time range is updating, like one without. With `lifetimes`, a join without a time
     range keeps rows for that long, and is final.
 
@@ -76,9 +73,6 @@ def outer_join(  # noqa: PLR0913 - the parts of a join
     rest = [condition for condition in on if condition not in equalities]
     of_right = [each for each in rest if all_from(each, left.width)]
     of_left = [each for each in rest if all(i < left.width for i in columns_in(each))]
-    over_both = len(of_left) + len(of_right) < len(rest)
-    if not equalities and (keyed or over_both):
-        return None
     pairs = [pair for found in equalities.values() for pair in found] or [(ZERO, ZERO)]
     own = [shift_columns(each, -left.width, source_spans) for each in of_right]
     of_both = [each for each in rest if each not in of_left and each not in of_right]
@@ -123,7 +117,7 @@ def _with_time_range(
     """Return the join with a time range of rows that are never retracted; None for other rows."""
     if not (append_only(left.plan) and append_only(right.plan)):
         return None
-    joined = join(left, right, on, (), span, source_spans)
+    joined = join(left, right, on, (), span, source_spans, keyed=False)
     if joined is None or joined.time_range is None:
         return None
     pairs = joined.relation.plan

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.analysis.properties import derived_keys, window_columns
 from fsql.compiler.binder.group import check_windowed
+from fsql.compiler.binder.join import ZERO
 from fsql.compiler.binder.operators import call, make_call
-from fsql.compiler.binder.outer_join import ZERO
 from fsql.compiler.binder.rank import RankCall, rank, windowed_partition
 from fsql.compiler.binder.relation import column_refs, filter_relation
 from fsql.compiler.binder.report import not_implemented

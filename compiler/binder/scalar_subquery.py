@@ -20,10 +20,10 @@ from fsql.compiler.binder.aggregate import Groups, make_distinct_names
 from fsql.compiler.binder.conditionals import make_case
 from fsql.compiler.binder.group import make_group
 from fsql.compiler.binder.items import AggregateSpec
-from fsql.compiler.binder.join import all_from, equality_keys, shift_columns
+from fsql.compiler.binder.join import ZERO, all_from, equality_keys, shift_columns
 from fsql.compiler.binder.membership import Test, pair_values, tested_query
 from fsql.compiler.binder.operators import call, combine_balanced
-from fsql.compiler.binder.outer_join import ZERO, zero_where
+from fsql.compiler.binder.outer_join import zero_where
 from fsql.compiler.binder.pending import SubqueryValue, replace_pending
 from fsql.compiler.binder.relation import project
 from fsql.compiler.binder.report import not_implemented, refusal

@@ -15,7 +15,7 @@ from fsql.compiler.binder.lookup_join import with_rows_at_rest
 from fsql.compiler.binder.outer_join import with_columns
 from fsql.compiler.binder.relation import Relation, filter_relation
 from fsql.compiler.binder.report import Refusal, not_implemented, refusal
-from fsql.compiler.binder.row_time import is_row_time
+from fsql.compiler.binder.row_time import is_row_time, is_row_time_call
 from fsql.compiler.binder.version_views import carry_columns, ranked_versions
 from fsql.compiler.binder.versions import VersionedSide, rename_fields, with_versions
 from fsql.compiler.expression import (
@@ -58,14 +58,24 @@ def join_versions(
     """
     assert isinstance(clause.right, syntax.TableReference)
     span, at, kind = clause.right.span, clause.right.system_time, JoinKind(clause.kind)
-    if not isinstance(at, syntax.ColumnReference):
+    call = at if isinstance(at, syntax.FunctionCall) and is_row_time_call(at) else None
+    if call is None and not isinstance(at, syntax.ColumnReference):
         raise _invalid(
             "FOR SYSTEM_TIME AS OF an expression", span, "name a column of the left side"
         )
     if not append_only(left.plan):
         raise refusal("E310", "temporal join of rows that can be retracted", span)
-    time = event_time_field(left, at, context.source_spans)
+    time = None
+    if isinstance(at, syntax.ColumnReference):
+        time = event_time_field(left, at, context.source_spans)
     right, primary, versions = _versions(right, span, context)
+    if call is not None and versions is not None:
+        raise _invalid(
+            f"FOR SYSTEM_TIME AS OF {call.name.parts[-1].name.upper()}() of a table that has event time",
+            span,
+            "name a column of the left side; for the time of its rows, declare it in CREATE TABLE: proc AS"
+            " PROCTIME()",
+        )
     pairs, rest = _matched_keys(left, right, primary, on, context, span)
     if versions is None:
         # The rows of a table at rest do not change, so one that is filtered out is no match at any time.
@@ -79,7 +89,7 @@ def join_versions(
             span,
             help="join by the key alone, and use CASE WHEN in SELECT",
         )
-    if versions is None:
+    if versions is None or time is None:
         plan = with_rows_at_rest(kind, left.plan, right.plan, pairs)
     else:
         plan = with_versions(

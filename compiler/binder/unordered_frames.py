@@ -24,9 +24,8 @@ from fsql.compiler.binder.aggregate import make_distinct_names
 from fsql.compiler.binder.aggregate_calls import needs_total_order
 from fsql.compiler.binder.following import FOLLOWING_MAX
 from fsql.compiler.binder.group import check_windowed, complete_window_keys, window_end_among
-from fsql.compiler.binder.join import null_safe_keys
+from fsql.compiler.binder.join import ZERO, null_safe_keys
 from fsql.compiler.binder.operators import call
-from fsql.compiler.binder.outer_join import ZERO
 from fsql.compiler.binder.rank import RankCall, rank, windowed_partition
 from fsql.compiler.binder.relation import column_refs
 from fsql.compiler.binder.report import not_implemented, refusal

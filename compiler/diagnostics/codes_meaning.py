@@ -73,11 +73,11 @@ MEANING_ROWS: Final[tuple[Row, ...]] = (
         "E308",
         "join without an equality",
         (
-            "Joins are computed by key and need at least one equality between the two sides; so do correlated"
-            " subqueries."
+            "Nothing connects two relations between commas, so each row would be paired with all rows of the"
+            " other; or NATURAL JOIN or ASOF JOIN has no equality."
         ),
-        "Add an equality such as `a.k = b.k` to ON or WHERE.",
-        "SELECT a.k FROM a, b WHERE a.k < b.k;",
+        "Add an equality such as `a.k = b.k` to WHERE; to pair all rows, write CROSS JOIN.",
+        "SELECT a.k FROM a, b;",
     ),
     (
         "E309",

@@ -32,6 +32,8 @@ _STAND_INS: Final = ("_", "1", " ")
 """The replacements of each character of a parameter, which make it a name, a number, or space."""
 _NAMES: Final = frozenset({"name", "column_keyword"})
 """Rules of a single token that is a name, even if there is a keyword of that name."""
+_WORDS: Final = frozenset({"WORD", "EXCEPT_COLUMNS", "STREAM_WINDOW", "WITHIN_RANGE"})
+"""The kinds of tokens that are words."""
 TYPE_OPENS: Final = "<"
 TYPE_CLOSES: Final = ">"
 _OPENING: Final = {"(": ")", "[": "]"}
@@ -154,7 +156,7 @@ def _parse(expanded: ExpandedText, text: str) -> list[LayoutToken]:
             states.append(action)
             starts.append(len(pieces))
         shown = text[token.start : token.end]
-        is_keyword = token.kind in {"WORD", "EXCEPT_COLUMNS", "STREAM_WINDOW"} and kind != "NAME"
+        is_keyword = token.kind in _WORDS and kind != "NAME"
         piece = LayoutToken(kind, shown.upper() if is_keyword else shown, shown)
         piece.comments = _comments(text[done : token.start], at_start=not pieces)
         last = piece.comments[-1].text if piece.comments else ""

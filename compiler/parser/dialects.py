@@ -16,9 +16,7 @@ if TYPE_CHECKING:
     from fsql.compiler.parser.lexer import Token
 
 _ONE_JOB: Final = "write the INSERTs one after the other; all statements of a script are one job"
-_WITHIN: Final = (
-    "bound the time in ON: b.at BETWEEN a.at - INTERVAL '1' HOUR AND a.at + INTERVAL '1' HOUR"
-)
+_WITHIN: Final = "write WITHIN 1 HOUR, with a number and a unit, before ON"
 _NO_CATALOG: Final = "remove it; a script declares all tables that it uses; there is no catalog"
 NO_RECURSION: Final = "a query cannot read itself; UNNEST(SEQUENCE(1, n)) makes numbers"
 _NO_RANDOMNESS: Final = (

@@ -106,6 +106,7 @@ from fsql.compiler.syntax.relations import (
     TableFunction,
     TableReference,
     Unnest,
+    Within,
 )
 from fsql.compiler.syntax.row_patterns import (
     Definition,
@@ -316,5 +317,6 @@ __all__ = [
     "Watermark",
     "WhenClause",
     "WindowSpecification",
+    "Within",
     "parts",
 ]

@@ -10,6 +10,7 @@ from fsql.compiler.syntax.names import Syntax
 
 if TYPE_CHECKING:
     from fsql.compiler.syntax import Expression, Relation
+    from fsql.compiler.syntax.expressions import IntervalLiteral
     from fsql.compiler.syntax.names import Identifier, QualifiedName
     from fsql.compiler.syntax.queries import Query
     from fsql.compiler.syntax.statements import Hint
@@ -101,14 +102,26 @@ JoinKind = OneOf["INNER", "LEFT", "RIGHT", "FULL", "SEMI", "ANTI", "CROSS", "ASO
 
 
 @dataclass(frozen=True, slots=True)
+class Within(Syntax):
+    """`WITHIN 1 HOUR`, or `WITHIN (1 HOUR, 10 MINUTES)`, as in ksqlDB."""
+
+    before: IntervalLiteral
+    after: IntervalLiteral
+
+
+@dataclass(frozen=True, slots=True)
 class JoinClause(Syntax):
-    """`kind JOIN right ON condition`, or USING columns; the span begins at the kind."""
+    """`kind JOIN right ON condition`, or USING columns; the span begins at the kind.
+
+    With `within`, the event time of a row of the right is at most so long before and after that of the left.
+    """
 
     kind: JoinKind
     right: Relation
     condition: Expression | None
     using: tuple[Identifier, ...]
     natural: bool
+    within: Within | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,12 +25,13 @@ def conditional_join(
     span: Span,
     kind: syntax.JoinKind,
     right: syntax.Relation,
+    within: syntax.Within | None,
     condition: syntax.Expression | tuple[syntax.Identifier, ...],
 ) -> syntax.JoinClause:
-    """Return `LEFT JOIN b ON p` or `JOIN b USING (c)`."""
+    """Return `LEFT JOIN b ON p`, `JOIN b WITHIN 1 HOUR ON p` or `JOIN b USING (c)`."""
     if isinstance(condition, tuple):
-        return syntax.JoinClause(span, kind, right, None, condition, natural=False)
-    return syntax.JoinClause(span, kind, right, condition, (), natural=False)
+        return syntax.JoinClause(span, kind, right, None, condition, natural=False, within=within)
+    return syntax.JoinClause(span, kind, right, condition, (), natural=False, within=within)
 
 
 def cross_join(span: Span, right: syntax.Relation) -> syntax.JoinClause:

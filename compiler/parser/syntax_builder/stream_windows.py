@@ -1,4 +1,4 @@
-"""Windows of ksqlDB: `WINDOW TUMBLING (SIZE 1 HOUR)` is the window TUMBLE in GROUP BY."""
+"""Windows of ksqlDB: `WINDOW TUMBLING (SIZE 1 HOUR)` is the window TUMBLE in GROUP BY; WITHIN of joins."""
 
 from __future__ import annotations
 
@@ -68,9 +68,38 @@ def stream_window(
     return syntax.FunctionCall(span, function, (syntax.EventTime(span), *sizes))
 
 
+def within_range(span: Span, before: _Term, after: _Term | None = None) -> syntax.Within:
+    """Return `1 HOUR` or `(1 HOUR, 10 MINUTES)`.
+
+    Raises:
+        FsqlError: E101 for words before the numbers.
+    """
+    for term in (before, after):
+        if term is not None and term.word:
+            help_ = "write WITHIN 1 HOUR, or WITHIN (1 HOUR, 10 MINUTES) for times before and after"
+            raise _terms_error("the terms of WITHIN", term.span, "", help_)
+    return syntax.Within(span, before.interval, (after or before).interval)
+
+
+def join_within(
+    _span: Span, _word: object, range_: syntax.Within, grace: _Term | None
+) -> syntax.Within:
+    """Return `WITHIN 1 HOUR`.
+
+    Raises:
+        FsqlError: E301 for GRACE PERIOD.
+    """
+    if grace is not None:
+        raise _grace_error(grace)
+    return range_
+
+
 def _form_error(name: str, span: Span, what: str) -> FsqlError:
-    message = f"the terms of WINDOW {name} do not fit"
-    help_ = f"write {_FORMS[name]}"
+    return _terms_error(f"the terms of WINDOW {name}", span, what, f"write {_FORMS[name]}")
+
+
+def _terms_error(terms: str, span: Span, what: str, help_: str) -> FsqlError:
+    message = f"{terms} do not fit"
     return FsqlError([Diagnostic("E101", message, Label(span, what), helps=(help_,))])
 
 
