@@ -286,7 +286,7 @@ class LogBlocks:
             end = _read_end(self._directory)
             limit = self._flushed.read() if end is None else end
             data = self._read_segment(limit)
-            if not data and self._find_segment():
+            if not data and limit > self._byte and self._find_segment():
                 data = self._read_segment(limit)
             if not data:
                 self._check_length()
