@@ -22,6 +22,7 @@ from fsql.compiler.rules.driver import run_passes
 from fsql.compiler.surroundings import NO_SURROUNDINGS
 from fsql.compiler.text.source import SourceText
 from fsql.compiler.verify.logical import verify_logical
+from fsql.compiler.window_values import with_window_values
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -80,7 +81,8 @@ def compile_script(
         )
         own = len(script.statements)
         script = replace(whole, statements=(*whole.statements[own:], *whole.statements[:own]))
-    script = declare_files(declare_hinted(without_databases(script)), declared)
+    script = with_window_values(without_databases(script))
+    script = declare_files(declare_hinted(script), declared)
     bound = bind(script, declared, ordinals, surroundings)
     return CompiledScript(script, bound.job, bound.inspections, bound.warnings, bound.source_spans)
 
