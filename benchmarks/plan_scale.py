@@ -23,8 +23,9 @@ from fsql.compiler.tick_plan import FoldHead
 from fsql.job.compilation import compile_job
 from fsql.job.script_file import script_of_text
 from fsql.optimizer.choose import choose
-from fsql.optimizer.choose_tick import INTERVALS_MIN, Situation, choose_tick, over_mean
+from fsql.optimizer.choose_tick import Situation, choose_tick
 from fsql.optimizer.levelling import by_owners, level, level_exchanges
+from fsql.optimizer.replay import INTERVALS_MIN, over_mean
 from fsql.optimizer.statistics import Cost, FoldLoad, Load, OperatorLoad, Statistics, WorkerLoad
 
 if TYPE_CHECKING:

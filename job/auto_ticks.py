@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from fsql.job.plan_in_force import AUTO, situation_of
 from fsql.job.ticks import has_coordination, propose, read_ticks
 from fsql.optimizer.choose_tick import choose_tick
+from fsql.optimizer.collectors.bin_history import read_bin_history
 from fsql.optimizer.collectors.written_results import newest_statistics
 
 if TYPE_CHECKING:
@@ -91,6 +92,7 @@ class _Chooser:
         self._hosted = hosted
         self._reported: set[str] = set()
         self._kept: Kept = {}
+        self._kept_bins: Kept = {}
 
     def next(self) -> AutoChoice | None:
         """Propose a tick if its gain exceeds its cost; return the choice to report, if any."""
@@ -122,4 +124,5 @@ class _Chooser:
     def _situation(self, records: list[TickRecord]) -> Situation:
         """Return the owners and choices in force after the recorded ticks, the newest of which is first."""
         plan, job = self._job.plan, self._job.description
-        return situation_of(plan, job, records, hosted=self._hosted, now=time.time())
+        history = read_bin_history(self._state, self._kept_bins)
+        return situation_of(plan, job, records, history, hosted=self._hosted, now=time.time())

@@ -20,6 +20,7 @@ from fsql.job.explain_stage import scan_lines_of
 from fsql.job.plan_in_force import plan_after, situation_of, taken_ticks
 from fsql.job.ticks import has_coordination, job_of_state, read_ticks
 from fsql.optimizer.choose_tick import choose_tick
+from fsql.optimizer.collectors.bin_history import read_bin_history
 from fsql.optimizer.collectors.written_results import newest_statistics
 
 if TYPE_CHECKING:
@@ -109,7 +110,8 @@ def ticks_of_job(state: Path, *, deployed: bool) -> TicksOfJob:
     records = read_ticks(state)[1] if has_coordination(state) else []
     taken = taken_ticks(job, records)
     hosted = not deployed and any(is_live(table) for table in compiled.job.tables)
-    situation = situation_of(at_start, job, records, hosted=hosted, now=time.time())
+    history = read_bin_history(state)
+    situation = situation_of(at_start, job, records, history, hosted=hosted, now=time.time())
     plan, last = situation.plan, None
     if taken:
         before = plan_after(at_start, taken[1]) if len(taken) > 1 else at_start

@@ -10,12 +10,15 @@ from fsql.compiler.owners import Owners
 from fsql.compiler.plan_choices import fault_of_choices, with_choices
 from fsql.optimizer.choose import HASH_BINS
 from fsql.optimizer.choose_tick import Situation
+from fsql.optimizer.collectors.bin_history import INTERVALS
+from fsql.optimizer.replay import PastTick
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from fsql.compiler.tick_plan import TickPlan
     from fsql.job.description import JobDescription
+    from fsql.optimizer.load_history import LoadHistory
     from fsql.runtime.coordination.ticks import TickRecord
 
 AUTO: Final = "auto: "
@@ -45,7 +48,13 @@ def plan_after(plan: TickPlan, tick: TickRecord) -> TickPlan:
 
 
 def situation_of(
-    plan: TickPlan, job: JobDescription, records: Sequence[TickRecord], *, hosted: bool, now: float
+    plan: TickPlan,
+    job: JobDescription,
+    records: Sequence[TickRecord],
+    history: LoadHistory,
+    *,
+    hosted: bool,
+    now: float,
 ) -> Situation:
     """Return the input of the optimizer after some ticks, of which the newest is first.
 
@@ -54,11 +63,33 @@ def situation_of(
     """
     taken, every = taken_ticks(job, records), job.tick_seconds or 1.0
     ended = [each.proposal.proposed_at + each.seconds for each in taken]
+    ages = [int((now - at) / every) for at in ended]
     by_itself = [each for each in records if each.proposal.reason.startswith(AUTO)]
+    plan_now = plan_after(plan, taken[0]) if taken else plan
+    workers, first = plan_now.workers, plan.assignment.owners
     return Situation(
-        plan_after(plan, taken[0]) if taken else plan,
+        plan_now,
         since=int(ended[0] / every) + 1 if ended else 0,
         ages=tuple(int((now - each.proposal.proposed_at) / every) for each in by_itself),
         hosted=hosted,
         chooses_policies=job.policy is None,
+        first=first if first.workers == workers else Owners.of_equal_ranges(workers),
+        past=_past_ticks(plan, taken, ages, workers),
+        seconds=every,
+        history=history,
     )
+
+
+def _past_ticks(
+    plan: TickPlan, taken: Sequence[TickRecord], ages: Sequence[int], workers: int
+) -> tuple[PastTick, ...]:
+    """Return the ticks in the intervals of the history since which a job has this number of workers."""
+    found: list[PastTick] = []
+    for number, age in enumerate(ages):
+        before = plan if number + 1 == len(taken) else plan_after(plan, taken[number + 1])
+        if before.workers != workers:
+            break
+        found.append(PastTick(age, before.assignment.owners))
+        if age >= INTERVALS:
+            break
+    return tuple(found)

@@ -17,12 +17,13 @@ from typing import TYPE_CHECKING
 from fsql.compiler.owner_map import BIN_SHIFT
 from fsql.compiler.plan_choices import PlanChoices
 from fsql.compiler.tick_plan import FoldHead
-from fsql.optimizer.choose_tick import IMBALANCE, TickChoice, over_mean
+from fsql.optimizer.choose_tick import TickChoice
 from fsql.optimizer.condition_pairs import condition_pairs
 from fsql.optimizer.filter_orders import choose_filter_orders
 from fsql.optimizer.hot_keys import choose_pre_aggregations
 from fsql.optimizer.levelling import by_owners, level_exchanges
 from fsql.optimizer.local_exchanges import exchanges_in_groups
+from fsql.optimizer.replay import IMBALANCE, over_mean
 from fsql.optimizer.statistics import Cost, HeavyKey, Load, Statistics
 
 if TYPE_CHECKING:

@@ -11,9 +11,14 @@ import pytest
 
 from fsql.compiler.explain.choices import conjunct_texts
 from fsql.compiler.owner_map import OwnerMap
+from fsql.compiler.owners import Owners
 from fsql.compiler.plan_choices import PlanChoices, choices_of, condition_names
 from fsql.compiler.tick_plan import Policy
 from fsql.job.description import JOB as FILE_OF_JOB
+from fsql.job.plan_in_force import situation_of
+from fsql.job.ticks import read_ticks
+from fsql.optimizer.collectors.bin_history import read_bin_history
+from fsql.optimizer.replay import PastTick
 from fsql.runtime.cluster.tick_events import RecordStatistics
 from fsql.runtime.coordination.embedded import FILE, EmbeddedCoordination
 from fsql.runtime.coordination.ticks import TickProposal, TickRecord, propose_tick, put_record
@@ -162,3 +167,22 @@ def test_a_directory_without_a_job(tmp_path: Path) -> None:
     assert said.err == expected
     for command in ("plan", "list"):
         assert fsql("tick", command, "--state", tmp_path).err == expected
+
+
+def test_the_ticks_of_the_history_are_those_with_the_same_workers(state: Path) -> None:
+    """The last one was 10 s ago, in intervals of 10 s; the one before had other workers after it."""
+    equal = PLAN.assignment.owners
+    one = TickProposal(0, JOB.plan, 2, ((0, 0, 4096),), "by hand", PROPOSED, 1)
+    two = msgspec.structs.replace(
+        one, owners=equal.ranges, workers_after=2, proposed_at=PROPOSED + 20
+    )
+    three = msgspec.structs.replace(two, owners=((1, 0, 4096),), proposed_at=PROPOSED + 40)
+    take_ticks(state, one, two, three)
+    now, history = PROPOSED + 55.0, read_bin_history(state)
+    records = read_ticks(state)[1]
+    situation = situation_of(PLAN, JOB, records, history, hosted=False, now=now)
+    assert situation.past == (PastTick(1, equal),)
+    assert situation.first == equal
+    assert situation.seconds == JOB.tick_seconds
+    earlier = situation_of(PLAN, JOB, records[2:], history, hosted=False, now=now)
+    assert (earlier.past, earlier.first) == ((), Owners.of_equal_ranges(1))

@@ -13,8 +13,9 @@ from fsql.compiler.assignment import Assignment
 from fsql.compiler.owner_map import BINS, OwnerMap
 from fsql.compiler.plan_choices import NO_CHOICES
 from fsql.compiler.tick_plan import FoldHead, Policy
-from fsql.optimizer.choose_tick import IMBALANCE, Situation, choose_tick
+from fsql.optimizer.choose_tick import Situation, choose_tick
 from fsql.optimizer.levelling import level
+from fsql.optimizer.replay import IMBALANCE
 from fsql.optimizer.statistics import Cost, FoldLoad, Load, OperatorLoad, Statistics, WorkerLoad
 from fsql.tests.unit.optimizer.jobs import plan_of
 

@@ -1,0 +1,235 @@
+"""The choice of owners for the next tick, with its reason.
+
+Owners level the measured cost of each exchange and of all together; or the worker in the process of the
+coordinator owns all bins while the load is low.
+
+Bins move only if, in each of the last two intervals, the same worker was the busiest, was more than
+`IMBALANCE` above the mean, and was busy for at least `BUSY_MIN` of the time; and if the gain is more than
+`GAIN_MIN` times the cost.  A gain is in seconds that the busiest worker saves, and counts for as long as the
+load is likely to last, at most `HORIZON`:
+
+* If the load has changed before, `replay` shows whether it would have paid to follow it.  If not, bins stay;
+  if so, a gain counts for as long as owners would have stayed on average.
+* Otherwise it counts for as long as the load has been what it is: the longer it has lasted, the longer it
+  will.
+
+If the owners in force would have been worse than the first ones since the last tick by more than
+`RETURN_MIN`, and it does not pay to level the load, the first ones come back.  So a load that owners cannot
+follow makes a job little slower than one without ticks, and only once.
+
+Loads are compared by processor time, because by elapsed time a worker also seems busy while other programs
+use its core.  Whether the load is high is decided by elapsed time: a worker that waits for a core has no time
+left.  Only intervals after the last tick count.  After each tick that the optimizer has proposed, it needs
+twice as many intervals for the next one, as long as that tick is among the last `REMEMBERED` intervals,
+unless the replay shows that it pays to follow the load.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from fsql.compiler.owner_map import BINS, OwnerMap
+from fsql.compiler.owners import Owners
+from fsql.optimizer.levelling import by_owners, level_exchanges
+from fsql.optimizer.local_exchanges import exchanges_in_groups
+from fsql.optimizer.replay import IMBALANCE, INTERVALS_MIN, Replay, outcome, over_mean, replay
+from fsql.optimizer.tick_costs import TickCosts, bin_costs, folds_without_state
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from fsql.optimizer.choose_tick import Situation
+    from fsql.optimizer.statistics import Statistics, WorkerLoad
+
+BUSY_MIN: Final = 0.25
+CONTRACT_BELOW: Final = 0.35
+"""If the total load of all workers is below this, one worker can take all of it."""
+SPREAD_ABOVE: Final = 0.5
+HORIZON: Final = 300.0
+GAIN_MIN: Final = 2.0
+RETURN_MIN: Final = 0.03
+REMEMBERED: Final = 60
+
+
+def choose_owners(situation: Situation, statistics: Statistics) -> tuple[Owners | None, str]:
+    """Return the owners that the next tick should bring, None to keep those in force, and the reason."""
+    now = situation.plan.assignment.owners
+    if now.workers == 1:
+        return None, "owners: stay; there is one worker"
+    intervals = _intervals(statistics, situation.since, now.workers)
+    needed = INTERVALS_MIN << sum(age < REMEMBERED for age in situation.ages)
+    waits = ""
+    if len(intervals) < needed:
+        measured = f"{len(intervals)} of {needed} intervals since the last tick are measured"
+        waits = f"owners: stay; no estimate, {measured}"
+    if waits and (len(intervals) < INTERVALS_MIN or situation.history is None):
+        return None, waits
+    last = intervals[-INTERVALS_MIN:]
+    together = max(sum(each.elapsed for each in loads) for loads in last)
+    if situation.hosted and together < CONTRACT_BELOW:
+        return (None, waits) if waits else _contract(now, together)
+    exchanges = situation.plan.exchanges.values()
+    has_one_owner = len({owner for name in exchanges for owner in now.of(name).owners}) == 1
+    is_contracted = has_one_owner and situation.hosted
+    busy = [sum(each.busy for each in loads) / len(last) for loads in zip(*last, strict=True)]
+    busiest = busy.index(max(busy))
+    imbalance = min(over_mean([each.busy for each in loads], busiest) for loads in last)
+    elapsed = min(loads[busiest].elapsed for loads in last)
+    found: tuple[Owners | None, str]
+    if elapsed < (SPREAD_ABOVE if is_contracted else BUSY_MIN) or imbalance <= 1 + IMBALANCE:
+        measured = f"worker {busiest} works for {elapsed:.0%}, at {imbalance:.2f} times the mean"
+        found = None, f"owners: stay; {measured}"
+    else:
+        found = _Levelling(situation, statistics, busy).choose(waits)
+    if found[0] is None and not is_contracted and situation.first not in {None, now}:
+        return _Levelling(situation, statistics, busy).return_to_first(len(intervals)) or found
+    return found
+
+
+def _contract(now: Owners, together: float) -> tuple[Owners | None, str]:
+    alone = Owners(OwnerMap((0,) * BINS, now.workers))
+    measured = f"all workers together are busy for {together:.0%}"
+    if alone == now:
+        return None, f"owners: worker 0 keeps all bins; {measured}"
+    return alone, f"owners: all bins to worker 0, without hops between processes; {measured}"
+
+
+class _Levelling:
+    """The choice between the owners in force, owners that level the load, and the first ones.
+
+    `busy` has the mean load of each worker in the last intervals.
+    """
+
+    def __init__(self, situation: Situation, statistics: Statistics, busy: Sequence[float]) -> None:
+        plan = situation.plan
+        self._now, self._first = plan.assignment.owners, situation.first
+        self._past, self._seconds, self._busy = situation.past, situation.seconds, busy
+        self._exchanges = [*plan.exchanges.values()]
+        self._groups = exchanges_in_groups(plan)
+        known = bin_costs(situation, statistics)
+        self._costs = known.costs
+        history = situation.history
+        self._recorded = None if history is None else history.costs(known.seconds)
+        of_state = known.rates if history is None else history.rates()
+        self._tick_costs = TickCosts(plan, statistics, of_state)
+        owned = by_owners(self._now, self._costs)
+        self._fixed = [max(0.0, total - own) for total, own in zip(busy, owned, strict=True)]
+        self._unknown = ""
+        if known.unknown:
+            self._unknown = f"no estimate of the cost of {', '.join(known.unknown)}"
+        elif without_state := folds_without_state(plan, statistics):
+            self._unknown = f"no estimate of the state of {', '.join(without_state)}"
+
+    def choose(self, waits: str) -> tuple[Owners | None, str]:
+        """Return owners that level the load, if that pays.
+
+        `waits` is the reason to wait for more intervals unless it pays to follow the load, "" if there is
+        none.
+        """
+        if self._unknown:
+            return None, f"owners: stay; {self._unknown}"
+        replayed, at_once = self._replay()
+        pays = replayed.saved > GAIN_MIN * replayed.cost
+        if replayed.changes and not pays:
+            return None, f"owners: stay; {_of_replay(replayed, self._seconds)}"
+        if waits and not (pays and at_once):
+            return None, waits
+        after = level_exchanges(self._now, self._costs, self._fixed, self._groups)
+        own = by_owners(after, self._costs)
+        busiest = max(self._busy)
+        most = max(rest + of for rest, of in zip(self._fixed, own, strict=True))
+        lasts = self._lasts(replayed, after, (busiest - most) / 2)
+        gain, cost = (busiest - most) * lasts, self._tick_costs.seconds(self._now, after)
+        moved = self._now.moved_bins(after, self._exchanges)
+        numbers = (
+            f"the busiest worker takes {busiest:.0%} of a core, {over_mean(self._busy):.2f} times the mean,"
+            f" and would take {most:.0%} after {moved} bins have moved:"
+            f" {gain:.3g} s saved in {lasts:.0f} s, for {cost:.2g} s"
+        )
+        if replayed.changes:
+            numbers += f"; {_of_replay(replayed, self._seconds)}"
+        if not moved or gain <= GAIN_MIN * cost or most > busiest * (1 - IMBALANCE / 2):
+            return None, f"owners: stay; {numbers}"
+        return after, f"owners: {moved} bins move; {numbers}"
+
+    def _replay(self) -> tuple[Replay, bool]:
+        """Return what following the load has saved or would have saved.
+
+        If the past ticks have paid, that is what they have saved.  Otherwise it is what a replay says; but if
+        there were any, the next one has to wait, which the second value denies.
+        """
+        if self._recorded is None:
+            return Replay(), False
+
+        def cost_of(one: Owners, other: Owners) -> float:
+            return self._tick_costs.seconds(one, other) / self._seconds
+
+        past = outcome(self._recorded, self._now, self._fixed, self._past, cost_of)
+        if past.saved > GAIN_MIN * past.cost:
+            return past, True
+        return replay(
+            self._recorded, self._now, self._fixed, self._groups, cost_of
+        ), not past.changes
+
+    def _lasts(self, replayed: Replay, after: Owners, least: float) -> float:
+        """Return for how many seconds other owners are likely to save at least `least`."""
+        if self._recorded is None:
+            return HORIZON
+        if replayed.changes:
+            intervals = replayed.lasted
+        else:
+            intervals = 0.0
+            for gain in reversed(self._gains(after)):
+                if gain < least:
+                    break
+                intervals += 1
+        return min(HORIZON, max(intervals, INTERVALS_MIN) * self._seconds)
+
+    def _gains(self, after: Owners) -> list[float]:
+        """Return what other owners would have saved in each recorded interval, in seconds per second."""
+        busiest = self._busiest(self._now), self._busiest(after)
+        return [now - then for now, then in zip(*busiest, strict=True)]
+
+    def _busiest(self, owners: Owners) -> list[float]:
+        """Return the load of the busiest worker in each recorded interval if bins had these owners."""
+        recorded = [] if self._recorded is None else self._recorded.loads(owners)
+        return [
+            max(rest + own for rest, own in zip(self._fixed, loads, strict=True))
+            for loads in recorded
+        ]
+
+    def return_to_first(self, intervals: int) -> tuple[Owners, str] | None:
+        """Return the first owners if they would have been better in all of the last intervals together."""
+        if self._first is None or self._unknown:
+            return None
+        gains, spent = self._gains(self._first)[-intervals:], self._busiest(self._now)[-intervals:]
+        saved, cost = sum(gains) * self._seconds, self._tick_costs.seconds(self._now, self._first)
+        if sum(gains) <= RETURN_MIN * sum(spent) or saved <= GAIN_MIN * cost:
+            return None
+        moved = self._now.moved_bins(self._first, self._exchanges)
+        return self._first, (
+            f"owners: {moved} bins return to their first owners; with these, the busiest worker would have"
+            f" taken {saved:.3g} s less in the {len(gains)} intervals since the last tick, for {cost:.2g} s"
+        )
+
+
+def _of_replay(replayed: Replay, seconds: float) -> str:
+    """Return the outcome of a replay as text."""
+    times = "once" if replayed.changes == 1 else f"{replayed.changes} times"
+    return (
+        f"to level the recorded load {times} would have saved {replayed.saved * seconds:.3g} s,"
+        f" for {replayed.cost * seconds:.2g} s"
+    )
+
+
+def _intervals(statistics: Statistics, since: int, workers: int) -> list[list[WorkerLoad]]:
+    """Return the loads of all workers in each interval after `since`, in order.
+
+    Intervals of workers do not begin at the same time, so they are matched backwards from the newest.
+    """
+    found: list[list[WorkerLoad]] = [[] for _ in range(workers)]
+    for each in sorted(statistics.workers):
+        if each.interval > since and each.worker < workers:
+            found[each.worker].append(each)
+    count = min(map(len, found))
+    return [list(each) for each in zip(*(of[len(of) - count :] for of in found), strict=True)]
