@@ -1,6 +1,6 @@
-"""Two machines: network namespaces with a cable between them, where this machine allows that.
+"""Several machines: network namespaces on one bridge, where this machine allows that.
 
-Without the right to make namespaces, both are this machine, by the address of one of its interfaces: then
+Without the right to make namespaces, all are this machine, by the address of one of its interfaces: then
 connections leave the loopback, but not the machine.
 """
 
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-ADDRESSES: Final = ("10.213.7.1", "10.213.7.2")
+_NETWORK: Final = "10.213.7"
 
 
 @dataclass(frozen=True)
@@ -29,38 +29,42 @@ class Machine:
 
 
 @contextmanager
-def two_machines() -> Iterator[tuple[Machine, Machine]]:
-    """Make two machines that reach each other."""
+def connected_machines(count: int) -> Iterator[tuple[Machine, ...]]:
+    """Make machines that reach each other."""
     with ExitStack() as stack:
         ip = shutil.which("ip")
-        machines: tuple[Machine, Machine] | None = None
-        names = tuple(f"fsql-{os.getpid()}-{number}" for number in range(2))
+        machines: tuple[Machine, ...] | None = None
+        names = tuple(f"fsql-{os.getpid()}-{number}" for number in range(count))
         if os.geteuid() == 0 and ip is not None:
             stack.callback(_remove, ip, names)
             with suppress(subprocess.CalledProcessError):
                 machines = _namespaces(ip, names)
-        yield machines or (Machine((), _own_address()),) * 2
+        yield machines or (Machine((), _own_address()),) * count
 
 
-def _namespaces(ip: str, names: tuple[str, ...]) -> tuple[Machine, Machine]:
-    cables = tuple(f"fs{os.getpid()}{end}" for end in "ab")
-    for name in names:
+def _namespaces(ip: str, names: tuple[str, ...]) -> tuple[Machine, ...]:
+    """Make a namespace for each machine; the bridge between them is in the first one."""
+    bridge, hub = f"fs{os.getpid()}", names[0]
+    machines = []
+    for number, name in enumerate(names):
         _run(ip, "netns", "add", name)
         _run(ip, "-n", name, "link", "set", "lo", "up")
-    peer = ("peer", "name", cables[1], "netns", names[1])
-    _run(ip, "link", "add", cables[0], "netns", names[0], "type", "veth", *peer)
-    for name, cable, address in zip(names, cables, ADDRESSES, strict=True):
-        _run(ip, "-n", name, "address", "add", f"{address}/30", "dev", cable)
-        _run(ip, "-n", name, "link", "set", cable, "up")
-    first, second = (
-        Machine((ip, "netns", "exec", name), address)
-        for name, address in zip(names, ADDRESSES, strict=True)
-    )
-    return first, second
+        device, address = bridge, f"{_NETWORK}.{number + 1}"
+        if name == hub:
+            _run(ip, "-n", hub, "link", "add", bridge, "type", "bridge")
+        else:
+            port, device = f"{bridge}p{number}", f"{bridge}d{number}"
+            peer = ("peer", "name", device, "netns", name)
+            _run(ip, "link", "add", port, "netns", hub, "type", "veth", *peer)
+            _run(ip, "-n", hub, "link", "set", port, "master", bridge, "up")
+        _run(ip, "-n", name, "address", "add", f"{address}/24", "dev", device)
+        _run(ip, "-n", name, "link", "set", device, "up")
+        machines.append(Machine((ip, "netns", "exec", name), address))
+    return tuple(machines)
 
 
 def _remove(ip: str, names: tuple[str, ...]) -> None:
-    """Remove the namespaces, and the cable with them."""
+    """Remove the namespaces, and the devices with them."""
     for name in names:
         subprocess.run([ip, "netns", "delete", name], capture_output=True, check=False)
 

@@ -1,4 +1,7 @@
-"""The commands of docs/operations.md about keys and machines, each of them run in its order."""
+"""The commands of docs/operations.md about keys and two machines, each of them run in its order.
+
+`tests/deployment/test_three_machines_page.py` runs those for three.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from fsql.tests.cluster.machines import two_machines
+from fsql.tests.cluster.machines import connected_machines
 from fsql.tests.command_server import command_process
 from fsql.tests.deployment.cluster import TestCluster
 from fsql.tests.docs.pages import page_text, section
@@ -32,7 +35,9 @@ INSERT INTO copies SELECT line FROM lines;
 
 
 def commands() -> list[str]:
+    """Return the commands of the section, without those for three machines."""
     text = section(page_text("docs/operations.md"), "## Keys and machines")
+    text = text.replace(section(text, "### Three machines"), "")
     return re.findall(r"^    fsql (.*)$", text, re.MULTILINE)
 
 
@@ -62,7 +67,7 @@ def test_the_commands_do_what_is_said(tmp_path: Path, monkeypatch: pytest.Monkey
     right = done("run", "-q", "query.sql")
     ran: list[str] = []
     known: dict[str, str] = {}
-    with two_machines() as (first, second):
+    with connected_machines(2) as (first, second):
         known["ADDRESS1"] = first.address
         for line in commands():
             filled = re.sub(r"\b[A-Z]+[12]\b", lambda name: known[name[0]], line)

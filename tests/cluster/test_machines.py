@@ -9,7 +9,7 @@ import pytest
 from zmq.utils import z85
 
 from fsql.runtime.drivers.curve.keys import NodeKeys, authorize_key, create_keys
-from fsql.tests.cluster.machines import Machine, two_machines
+from fsql.tests.cluster.machines import Machine, connected_machines
 from fsql.tests.cluster.test_joining import join_line
 from fsql.tests.cluster.twin import (
     command_of,
@@ -31,8 +31,8 @@ pytestmark = pytest.mark.cluster
 
 @pytest.fixture
 def machines() -> Iterator[tuple[Machine, Machine]]:
-    with two_machines() as machines:
-        yield machines
+    with connected_machines(2) as (first, second):
+        yield first, second
 
 
 @pytest.fixture
