@@ -9,13 +9,16 @@ import dataclasses
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler import syntax
+from fsql.compiler.analysis.properties import Bound, window_columns
 from fsql.compiler.binder.expression import ExpressionBinder
+from fsql.compiler.binder.frames import in_order_of_time
 from fsql.compiler.binder.rank import bind_order, order_key
 from fsql.compiler.binder.relation import column_refs, filter_relation, project, relation_of
 from fsql.compiler.binder.report import not_implemented, refusal
 from fsql.compiler.binder.scope import matches
 from fsql.compiler.expression import AggregateCall, AggregateFunction, Call, ColumnRef, Literal
 from fsql.compiler.logical import (
+    AssignWindows,
     FrameEnd,
     OrderKey,
     Over,
@@ -46,11 +49,7 @@ def bind_limited(query: syntax.Query, context: Context, bind_body: BodyBinder) -
         Refusal: E2xx to E4xx.
     """
     if query.limit is None and query.offset is None:
-        raise not_implemented(
-            "ORDER BY without LIMIT",
-            query.order_by[0].span,
-            help="add LIMIT for the first rows; the result is released in the total order",
-        )
+        return _in_order(query, context, bind_body)
     skipped, limit = row_bounds(query)
     plan, order, width = _bind_order(query, context, bind_body)
     if limit == skipped:
@@ -61,6 +60,67 @@ def bind_limited(query: syntax.Query, context: Context, bind_body: BodyBinder) -
         plan = Rank(plan, (), order, RankFunction.ROW_NUMBER, None, skipped, limit)
     kept = column_refs(plan)[:width]
     return project(plan, kept, [column.name for column in plan.schema[:width]])
+
+
+def _in_order(query: syntax.Query, context: Context, bind_body: BodyBinder) -> Plan:
+    """Return the plan of a query with ORDER BY alone: its rows in the order of event time.
+
+    Raises:
+        Refusal: E2xx to E4xx; E301 for another order, or rows that can be retracted.
+    """
+    span = query.order_by[0].span
+    by_end = _by_end(query)
+    if by_end is not None and _starts_windows(query, context, bind_body):
+        # The windows of one size, or of one start, end in the order in which they start.
+        query = by_end
+    plan, order, width = _bind_order(query, context, bind_body)
+    time = order[0].expression
+    timed = isinstance(time, ColumnRef) and plan.schema[time.index].time_attribute
+    if len(order) > 1 or order[0].descending or not timed or not append_only(plan):
+        times = [column.name for column in plan.schema[:width] if column.time_attribute]
+        by_time = f"; or order by event time alone: {times[0]}" if times else ""
+        raise not_implemented(
+            "ORDER BY without LIMIT other than by event time",
+            span,
+            note="rows are released as they become final, in the total order"
+            if append_only(plan)
+            else "the result is updating: later rows can come anywhere in this order",
+            help=f"remove it, or add LIMIT for the first rows{by_time if append_only(plan) else ''}",
+        )
+    ordered = in_order_of_time(plan, (), time, span, context.source_spans, "a query")
+    kept = column_refs(ordered)[:width]
+    return project(ordered, kept, [column.name for column in plan.schema[:width]])
+
+
+def _starts_windows(query: syntax.Query, context: Context, bind_body: BodyBinder) -> bool:
+    """Return whether a query is ordered by the start of windows of fixed length."""
+    with context.report.collect_warnings():
+        plan, order, _ = _bind_order(query, context.with_own_scan_numbers(), bind_body)
+    first = order[0].expression
+    column = window_columns(plan)[first.index] if isinstance(first, ColumnRef) else None
+    return (
+        column is not None
+        and column.bound is Bound.START
+        and isinstance(column.windows, AssignWindows)
+    )
+
+
+def _by_end(query: syntax.Query) -> syntax.Query | None:
+    """Return a query that is ordered by `window_end` where it is ordered by `window_start`."""
+    first, *others = query.order_by
+    if not isinstance(query.body, syntax.Select):
+        return None
+    written = resolve_item(first.expression, query.body)
+    if not isinstance(written, syntax.ColumnReference):
+        return None
+    *relation, start = written.parts
+    if start.name.lower() != Bound.START.value:
+        return None
+    end = dataclasses.replace(start, name=Bound.END.value)
+    by_end = dataclasses.replace(written, parts=(*relation, end))
+    return dataclasses.replace(
+        query, order_by=(dataclasses.replace(first, expression=by_end), *others)
+    )
 
 
 def row_bounds(query: syntax.Query) -> tuple[int, int | None]:

@@ -157,6 +157,8 @@ def no_column(
     )
 
 
-def not_implemented(what: str, span: Span, *, help: str | None = None) -> Refusal:
+def not_implemented(
+    what: str, span: Span, *, note: str | None = None, help: str | None = None
+) -> Refusal:
     """Return the refusal of a feature that is not implemented (E301)."""
-    return refusal("E301", f"not implemented yet: {what}", span, help=help)
+    return refusal("E301", f"not implemented yet: {what}", span, note=note, help=help)
