@@ -53,6 +53,7 @@ _BY_VALUE: Final = frozenset(
 _COLLECTING: Final = frozenset(
     {AggregateFunction.ARRAY_AGG, AggregateFunction.FIRST_VALUE, AggregateFunction.LAST_VALUE}
 )
+_MEDIANS: Final = frozenset({"MEDIAN", "APPROX_MEDIAN"})
 _PERCENTILES: Final = frozenset(
     {AggregateFunction.PERCENTILE_CONT, AggregateFunction.PERCENTILE_DISC}
 )
@@ -181,7 +182,7 @@ def _parts(
     written: syntax.FunctionCall,
 ) -> tuple[Expression | None, tuple[Expression, ...], Directions, float | None]:
     """Return the argument, the other arguments, the directions of ORDER BY and the parameter."""
-    if function in _PERCENTILES and name != "MEDIAN":
+    if function in _PERCENTILES and name not in _MEDIANS:
         return _percentile(arguments, name, written)
     _check_count(function, name, written)
     argument = _argument(arguments, name, written)
@@ -205,7 +206,7 @@ def _parts(
         if function not in _COLLECTING:
             raise not_implemented(f"ORDER BY in {name}", written.order_by[0].span)
         return _bind_order(arguments, argument, name, written)
-    parameter = 0.5 if name == "MEDIAN" else None
+    parameter = 0.5 if name in _MEDIANS else None
     return argument, (), (), parameter
 
 
@@ -222,6 +223,8 @@ def _check_count(function: AggregateFunction, name: str, written: syntax.Functio
         expected = max(counts)
         instead = "GREATEST" if function is AggregateFunction.MAX else "LEAST"
         help_ = f"use {instead} for values of one row" if name in {"MIN", "MAX"} else None
+        if name == "COUNT" and not written.arguments:
+            help_ = "write COUNT(*)"
         if several:
             help_ = "write COUNT(DISTINCT a, b), or count rows with FILTER (WHERE …)"
         raise refusal(

@@ -72,7 +72,15 @@ def require_literals(
             if isinstance(written, syntax.FunctionCall)
             else "LIKE"
         )
-        raise refusal("E403", f"{function.literal_word} of {name} is not constant", span)
+        first = None if index == 0 else constant_value(arguments[0])
+        raise refusal(
+            "E403",
+            f"{function.literal_word} of {name} is not constant",
+            span,
+            help=f"the text comes first, then the {function.literal_word}"
+            if isinstance(first, str)
+            else None,
+        )
     if wrong := function.literal_check(value):
         raise refusal("E405", wrong, span)
     arguments[index] = Literal(STRING, nullable=False, value=value)

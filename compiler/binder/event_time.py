@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fsql.compiler import syntax
+from fsql.compiler.analysis.properties import Bound, window_columns
 from fsql.compiler.binder.declared_functions import NO_FUNCTIONS
 from fsql.compiler.binder.expression import ExpressionBinder
 from fsql.compiler.binder.report import Refusal, refusal
@@ -76,7 +77,14 @@ def _only_event_time(relation: Relation, written: syntax.EventTime) -> Field:
 def _not_event_time(relation: Relation, time: Field, written: syntax.ColumnReference) -> Refusal:
     others = [field.name for field in relation.fields if field.column.time_attribute]
     lost = _event_time_reason(relation.plan)
-    if others:
+    column = window_columns(relation.plan)[time.index]
+    if column is not None and column.bound is Bound.START:
+        help_text = (
+            "a window has the times up to its end: select window_time, and use that"
+            if not others
+            else f"a window has the times up to its end: use {others[-1]}"
+        )
+    elif others:
         help_text = f"use the event-time column: {others[0]}"
     elif time.column.type.kind is not Kind.TIMESTAMP:
         help_text = "compute a TIMESTAMP in CREATE TABLE, and declare a WATERMARK for it"

@@ -25,6 +25,7 @@ from fsql.compiler.binder import (
 from fsql.compiler.binder.lambda_parameters import NO_PARAMETERS, Parameters
 from fsql.compiler.binder.limits import check_size
 from fsql.compiler.binder.literals import bind_literal
+from fsql.compiler.binder.pseudo_columns import pseudo_column
 from fsql.compiler.binder.report import Abandoned, Refusal, no_column, not_implemented, refusal
 from fsql.compiler.binder.scope import Field, Scope, matches, names_text
 from fsql.compiler.binder.time_zone import bind_at_time_zone
@@ -191,6 +192,12 @@ def _bind_column(binder: ExpressionBinder, reference: syntax.ColumnReference) ->
     alias = binder.aliases.get(name.name.lower())
     if alias is not None and len(reference.parts) == 1 and not binder.scope.find(name):
         return alias
+    first = reference.parts[0] if len(reference.parts) == 1 else None
+    if not binder.scope.find(name, None if first is not None else reference.parts[0]):
+        pseudo = pseudo_column(binder.scope, reference)
+        if pseudo is not None:
+            binder.spans[pseudo.arguments[0]] = reference.span
+            return pseudo
     found, inside = binder.resolve(reference)
     bound = found.expression
     for name in inside:

@@ -215,6 +215,15 @@ def _match_columns(
         values[_column_index(written, table)] = output
     for index, value in static.items():
         values[index] = value
+    for column, (found, _) in zip(table.columns, values, strict=True):
+        if found is null and not column.nullable:
+            raise refusal(
+                "E211",
+                f'INSERT does not name column "{column.name}" of table "{table.name}", which is NOT NULL',
+                insert.table.span,
+                secondary=(Label(table.span, f"{column.name} is NOT NULL in {table.name}"),),
+                help=f"add {column.name} to the list of columns, and a value to the query",
+            )
     return values
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from fsql.compiler import syntax
 from fsql.compiler.binder.pending import AggregateValue, GroupingValue, RunningValue
+from fsql.compiler.binder.pseudo_columns import pseudo_column
 from fsql.compiler.binder.report import no_column, not_implemented, refusal
 from fsql.compiler.binder.scope import matches, names_text
 from fsql.compiler.expression import (
@@ -97,7 +98,9 @@ def _item(binder: ExpressionBinder, written: syntax.SelectItem, *, position: int
 
 
 def _name_of(binder: ExpressionBinder, reference: syntax.ColumnReference) -> str:
-    """Return the name of a column or field as declared."""
+    """Return the name of a column or field as declared; that of a time of ksqlDB as written."""
+    if not binder.scope.find(reference.parts[-1]) and pseudo_column(binder.scope, reference):
+        return reference.parts[-1].name
     found, inside = binder.resolve(reference)
     type_ = found.column.type
     name = found.name

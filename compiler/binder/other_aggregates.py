@@ -29,6 +29,14 @@ _RENAMED: Final = {
 }
 _ONLY_NUMBERED: Final = frozenset({"TOPK", "TOPKDISTINCT"})
 _COUNTED: Final = frozenset({"HISTOGRAM", "COLLECT"})
+_OF_NUMBERS: Final = {
+    "TIMESTAMPTOSTRING": ("DATE_FORMAT", "TIMESTAMP_MILLIS", False),
+    "DATETOSTRING": ("DATE_FORMAT", "DATE_FROM_UNIX_DATE", False),
+    "STRINGTOTIMESTAMP": ("EPOCH_MILLIS", "TO_TIMESTAMP", True),
+    "STRINGTODATE": ("UNIX_DATE", "TO_DATE", True),
+}
+"""Functions of ksqlDB: the two that they are, and whether they take a text."""
+
 OTHER_AGGREGATES: Final = frozenset(_RENAMED) | _ONLY_NUMBERED | _COUNTED
 """The names that are always other words for an aggregate; EARLIEST_BY_OFFSET is one of its own without n."""
 
@@ -36,7 +44,7 @@ OTHER_AGGREGATES: Final = frozenset(_RENAMED) | _ONLY_NUMBERED | _COUNTED
 def in_other_words(written: syntax.FunctionCall) -> syntax.Expression | None:  # noqa: PLR0911 - one a form
     """Return a call of an aggregate of another dialect in terms of those of this one; None for other calls.
 
-    ksqlDB's AS_VALUE(k), a copy of a key, is k.
+    ksqlDB's AS_VALUE(k), a copy of a key, is k; its functions between numbers and texts are two calls.
 
     Raises:
         Refusal: E401, E405.
@@ -49,6 +57,8 @@ def in_other_words(written: syntax.FunctionCall) -> syntax.Expression | None:  #
     if name == "AS_VALUE" and len(written.arguments) == 1:
         (copied,) = written.arguments
         return None if isinstance(copied, syntax.Star) else copied
+    if name in _OF_NUMBERS:
+        return _of_number(written, name)
     if name not in _RENAMED:
         return None
     renamed = _named(written, _RENAMED[name])
@@ -57,6 +67,37 @@ def in_other_words(written: syntax.FunctionCall) -> syntax.Expression | None:  #
     if name in {"FIRST", "LAST"} and not written.ignore_nulls:
         return replace(renamed, respect_nulls=True)
     return renamed
+
+
+def _of_number(written: syntax.FunctionCall, name: str) -> syntax.Expression:
+    """Return a function between the milliseconds or days since 1970 and the text of a time.
+
+    Raises:
+        Refusal: E401.
+    """
+    outer, inner, of_text = _OF_NUMBERS[name]
+    zoned = name == "TIMESTAMPTOSTRING" and len(written.arguments) == 3
+    if len(written.arguments) != 2 + zoned:
+        takes = "a text" if of_text else "a number"
+        raise refusal(
+            "E401",
+            f"{name} takes {takes} and a pattern",
+            written.span,
+            help=f"write {name}({'text' if of_text else 'n'}, 'yyyy-MM-dd')",
+        )
+    value, *pattern = written.arguments[:2]
+    if of_text:
+        made = replace(_named(written, inner), arguments=(value, *pattern))
+        return replace(_named(written, outer), arguments=(made,))
+    time: syntax.Expression = replace(_named(written, inner), arguments=(value,))
+    if zoned:
+        zone = written.arguments[2]
+        if isinstance(zone, syntax.Star):
+            raise refusal("E404", "only COUNT takes *", zone.span)
+        utc = syntax.StringLiteral(written.span, "UTC")
+        instant = syntax.AtTimeZone(written.span, time, utc)
+        time = syntax.AtTimeZone(written.span, instant, zone)
+    return replace(_named(written, outer), arguments=(time, *pattern))
 
 
 def _named(written: syntax.FunctionCall, name: str) -> syntax.FunctionCall:

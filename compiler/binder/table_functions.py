@@ -19,6 +19,7 @@ from fsql.compiler.binder.session import assign_sessions, partition_of_table
 from fsql.compiler.binder.tables import bind_table
 from fsql.compiler.binder.to_changelog import to_changelog
 from fsql.compiler.binder.window import assign_windows, read_window_call
+from fsql.compiler.functions.refused import OTHER_DIALECTS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -39,6 +40,14 @@ def bind_table_function(
     """
     if gives_elements(written, context.functions):
         return unnest(one_row(context, written.span), written, context)
+    name = written.name.parts[-1].name
+    if written.lateral and name.upper() in OTHER_DIALECTS:
+        raise refusal(
+            "E202",
+            f'table function "{name}" does not exist',
+            written.name.span,
+            help=OTHER_DIALECTS[name.upper()],
+        )
     if written.lateral:
         raise not_implemented("LATERAL table functions", written.span)
     function = changelog_function(written)

@@ -43,6 +43,7 @@ AGGREGATES: Final[Mapping[str, AggregateFunction]] = {
     "STDDEV_SAMPLE": _F.STDDEV_SAMP,
     "CORRELATION": _F.CORR,
     "VARIANCE": _F.VAR_SAMP,
+    "VAR": _F.VAR_SAMP,
     "ARG_MIN": _F.FIRST_VALUE,
     "MIN_BY": _F.FIRST_VALUE,
     "ARG_MAX": _F.FIRST_VALUE,
@@ -57,9 +58,10 @@ AGGREGATES: Final[Mapping[str, AggregateFunction]] = {
     "JSON_OBJECT_AGG": _F.ARRAY_AGG,
     "LATEST_BY_OFFSET": _F.LAST_VALUE,
     "EARLIEST_BY_OFFSET": _F.FIRST_VALUE,
-    "MEDIAN": _F.PERCENTILE_CONT,
+    **dict.fromkeys(("MEDIAN", "APPROX_MEDIAN"), _F.PERCENTILE_CONT),
     **dict.fromkeys(("PERCENTILE", "QUANTILE_CONT"), _F.PERCENTILE_CONT),
     **dict.fromkeys(("APPROX_PERCENTILE", "APPROX_QUANTILE"), _F.PERCENTILE_CONT),
+    "APPROX_PERCENTILE_CONT": _F.PERCENTILE_CONT,
     "QUANTILE_DISC": _F.PERCENTILE_DISC,
 }
 """The aggregate functions by their names in SQL; some names are synonyms."""

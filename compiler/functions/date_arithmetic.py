@@ -338,7 +338,11 @@ DATE_ARITHMETIC: Final = (
         ),
     ),
     *(
-        Function(name, (name.upper(),), (Signature((BIGINT,), TIMESTAMP, scale, fallible=True),))
+        Function(
+            name,
+            (name.upper(), f"TO_{name.upper()}"),
+            (Signature((BIGINT,), TIMESTAMP, scale, fallible=True),),
+        )
         for name, scale in (
             ("timestamp_seconds", _scale(1_000_000)),
             ("timestamp_micros", _scale(1)),

@@ -12,7 +12,7 @@ _MILLISECOND_US = 1_000
 EVENT_TIMES = (
     Function(
         "timestamp_millis",
-        ("TIMESTAMP_MILLIS",),
+        ("TIMESTAMP_MILLIS", "TO_TIMESTAMP_MILLIS"),
         (
             Signature(
                 (BIGINT,),

@@ -374,7 +374,11 @@ JSON_FUNCTIONS: Final = (
         for name, scalar in (("json_get", _get_json), ("json_get_text", _get_text))
     ),
     _text_function("json_merge_patch", Signature(_TWO, STRING, _on_documents(merge_patch))),
-    _text_function("json_strip_nulls", Signature(_TEXT, STRING, _on_documents(without_nulls))),
+    _text_function(
+        "json_strip_nulls",
+        Signature(_TEXT, STRING, _on_documents(without_nulls)),
+        "JSONB_STRIP_NULLS",
+    ),
     Function(
         "json_array_contains",
         ("JSON_ARRAY_CONTAINS",),
@@ -390,7 +394,7 @@ JSON_FUNCTIONS: Final = (
         (Signature(_TEXT, STRING, quote),),
         of_types=_json_signature,
     ),
-    json_builder("json_object", object_of, "JSON_BUILD_OBJECT"),
+    json_builder("json_object", object_of, "JSON_BUILD_OBJECT", "JSONB_BUILD_OBJECT"),
     json_builder("json_array", _array),
-    json_builder("json_build_array", _build_array),
+    json_builder("json_build_array", _build_array, "JSONB_BUILD_ARRAY"),
 )

@@ -44,19 +44,23 @@ OTHER_DIALECTS: Final[Mapping[str, str]] = {
     "WINDOW": "write GROUP BY TUMBLE(at, INTERVAL '10' MINUTE), and window_start and window_end",
     "SESSION_WINDOW": "write GROUP BY SESSION(at, INTERVAL '10' MINUTE), and window_start and window_end",
     "MZ_NOW": "use NOW(), the time of the row; results do not change as time passes",
+    "MZ_LOGICAL_TIMESTAMP": "use NOW(), the time of the row, which is a TIMESTAMP",
     "COUNT_STAR": "write COUNT(*)",
     "PERCENTILE_APPROX": "use PERCENTILE_DISC(0.5) WITHIN GROUP (ORDER BY x), which is exact",
     "ATTR": "use ANY_VALUE",
-    "ARRAY": "write ARRAY[a, b]",
+    **dict.fromkeys(("ARRAY", "MAKE_ARRAY"), "write ARRAY[a, b]"),
+    "ARROW_CAST": "write CAST(a AS type)",
+    "LIST_AGG": "use ARRAY_AGG",
+    "EXTRACT_JSON": "use JSON_QUERY(text, '$.a[*]' WITH WRAPPER RETURNING ARRAY<STRING>)",
+    **dict.fromkeys(
+        ("EXTRACT_JSON_STRING", "GET_FIRST_JSON_OBJECT"), "use JSON_EXTRACT_STRING(text, '$.a')"
+    ),
+    "JSON_GET_STR": "use JSON_GET_TEXT",
     "MAP": "write MAP['key', a]",
     "MAKE_INTERVAL": "write INTERVAL '1' HOUR, or INTERVAL '1' HOUR * n",
     "FROM_JSON": "use JSON_VALUE(text, '$.a' RETURNING INT) for each field, or declare the column as a ROW",
     "RLIKE": "use REGEXP_LIKE",
     "POSEXPLODE": "write CROSS JOIN UNNEST(array) WITH ORDINALITY AS u(x, n), where n begins with 1",
-    "STRINGTOTIMESTAMP": "use EPOCH_MILLIS(TO_TIMESTAMP(text, pattern))",
-    "TIMESTAMPTOSTRING": "use DATE_FORMAT(TIMESTAMP_MILLIS(n), pattern)",
-    "STRINGTODATE": "use UNIX_DATE(TO_DATE(text, pattern))",
-    "DATETOSTRING": "use DATE_FORMAT(DATE_FROM_UNIX_DATE(n), pattern)",
     "STR_TO_DATE": "use TO_DATE(text, 'yyyy-MM-dd') or STRPTIME(text, '%Y-%m-%d')",
     "FROM_DAYS": "use DATE_FROM_UNIX_DATE(n), which counts from 1970-01-01",
     "TO_DAYS": "use UNIX_DATE(d), which counts from 1970-01-01",
@@ -129,6 +133,9 @@ OTHER_ARGUMENTS: Final[Mapping[str, str]] = {
     "JSON": "use JSON_STRING for a value that is not a text",
     "TO_TIMESTAMP": "use TIMESTAMP_SECONDS(n) or TIMESTAMP_MILLIS(n) for a number",
     "DATEDIFF": "use TIMESTAMPDIFF(unit, from, to) for other units than days",
+    "REGEXP_MATCHES": "use REGEXP_EXTRACT_ALL(text, pattern, 0) for all matches",
+    "ARRAY_JOIN": "cast the elements: CAST(array AS ARRAY<STRING>)",
+    "DATE_BIN": "write INTERVAL before a text that is one, and TIMESTAMP before a time",
 }
 """Functions that take other arguments in other SQL dialects, with what to write here."""
 

@@ -55,6 +55,7 @@ STATEMENTS: Final[Mapping[str, str]] = {
     "RUN": "run the other script with fsql run",
     "GO": 'a statement ends with ";"',
     "PRINT": "write SELECT * FROM the table",
+    "SUBSCRIBE": "write SELECT at the end of the script: its changes are printed",
     "FROM": "write SELECT before FROM",
     "ADD": "remove it; connectors and formats are part of fsql",
     "STOP": "end the job with Ctrl-C, or with fsql down",
@@ -84,6 +85,13 @@ CREATED: Final[Mapping[str, str]] = {
 """Help for the token after CREATE."""
 
 AFTER_WORD: Final[Mapping[tuple[str, str], str]] = {
+    **dict.fromkeys(
+        (("SET", "TIME"), ("SET", "TIMEZONE")),
+        "write SET 'table.local-time-zone' = 'Europe/Berlin'",
+    ),
+    ("SET", "UPDATING_TTL"): "write SET 'table.exec.state.ttl' = '1 d'",
+    ("AS", "CHANGELOG"): "write a query over its changes: SELECT … FROM TO_CHANGELOG(TABLE t)",
+    ("MUTUALLY", "RECURSIVE"): NO_RECURSION,
     ("DROP", "FUNCTION"): "remove it; functions exist only while their script runs",
     ("DROP", "CATALOG"): _NO_CATALOG,
     ("MATERIALIZED", "TABLE"): "write CREATE TABLE … WITH (…) AS SELECT …",
@@ -152,6 +160,7 @@ CLAUSES: Final[Mapping[str, str]] = {
     "GLOB": "use LIKE, with % instead of *",
     "RETURNING": "remove it; read the table that INSERT writes with another script",
     "FETCH": "write LIMIT",
+    "SESSION": "write FROM SESSION(TABLE t PARTITION BY k, DESCRIPTOR(at), INTERVAL '5' MINUTE)",
     "SAMPLE": _NO_RANDOMNESS,
     "TABLESAMPLE": _NO_RANDOMNESS,
     "WITHIN": _WITHIN,
@@ -180,7 +189,7 @@ _BITS: Final = "use BITAND(a, b), BITOR(a, b) or BITXOR(a, b)"
 SIGNS: Final[Mapping[str, str]] = {
     "#>": "use JSON_EXTRACT_PATH(text, 'key', …)",
     "#": "a comment begins with --",
-    "@>": "there are no operators on arrays; unnest the array",
+    "@>": "there are no operators on arrays and JSON; unnest the array",
     "&&": "write AND",
     "&": _BITS,
     "^": "use POWER(a, b)",
@@ -191,9 +200,11 @@ SIGNS: Final[Mapping[str, str]] = {
     "{": _OBJECT,
     "[": "an array is written ARRAY[1, 2], and a name in double quotes",
     ":": "write CAST(a AS type) or a::type for a cast",
-    "?": _PARAMETER,
+    "?": f"{_PARAMETER}; whether JSON has a key is JSON_EXISTS(text, '$.key')",
+    ":=": "write CAST(ROW(a, b) AS ROW<name type, …>), or MAP['key', a]",
+    "<@": "there are no operators on arrays and JSON; unnest the array",
     "@": _PARAMETER,
-    "$$": "a text is written in single quotes",
+    "$$": "a text is written in single quotes; functions are written in Python, not in SQL",
     "$": f"{_PARAMETER}, with letters, digits and underscores",
     "\\": "write SHOW TABLES or DESCRIBE t",
     "<=>": "write IS NOT DISTINCT FROM",
@@ -230,8 +241,10 @@ _COLON_NAME: Final = re.compile(r"(?<!\w):[A-Za-z_]")
 
 def sign_help(text: str, offset: int) -> str | None:
     """Return the help for the longest known sign at `offset`."""
-    if text[offset] == ":":
+    if text[offset] == ":" and text[offset : offset + 2] != ":=":
         return _colon_help(text, offset)
+    if text[offset] == "@" and text[offset - 1 : offset] == "<":
+        offset -= 1
     for length in (3, 2, 1):
         if help_ := SIGNS.get(text[offset : offset + length]):
             return help_
