@@ -221,11 +221,10 @@ def _check_count(function: AggregateFunction, name: str, written: syntax.Functio
     several = len(written.arguments) > 1 and name == "COUNT"
     if len(written.arguments) not in counts and not (several and written.distinct):
         expected = max(counts)
-        instead = "GREATEST" if function is AggregateFunction.MAX else "LEAST"
-        help_ = f"use {instead} for values of one row" if name in {"MIN", "MAX"} else None
-        if name == "COUNT" and not written.arguments:
-            help_ = "write COUNT(*)"
-        if several:
+        help_ = "write COUNT(*)" if name == "COUNT" else None
+        if name in {"MIN", "MAX"}:
+            help_ = f"use {'GREATEST' if name == 'MAX' else 'LEAST'} for values of one row"
+        elif several:
             help_ = "write COUNT(DISTINCT a, b), or count rows with FILTER (WHERE …)"
         raise refusal(
             "E401",
