@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
-SCHEMA: Final = 4
+SCHEMA: Final = 5
 """The version of the tables; a reader ignores files of another one."""
 
 TICK_SECONDS: Final = 10.0
@@ -39,6 +39,8 @@ TABLES: Final = {
         ("side", "int32"),
         ("bin", "int32"),
         ("rows", "int64"),
+        ("bytes", "int64"),
+        ("negative_rows", "int64"),
     ),
     "heavy": (
         ("operator", "string"),
@@ -63,6 +65,8 @@ TABLES: Final = {
         ("redone", "int64"),
         ("held", "int64"),
         ("rewinds", "int64"),
+        ("hold_us", "int64"),
+        ("changed_keys", "int64"),
         ("state_rows", "int64"),
         ("state_bytes", "int64"),
     ),
@@ -84,5 +88,6 @@ TABLES: Final = {
         ("frames", "int64"),
         ("bytes", "int64"),
         ("resent", "int64"),
+        ("busy_ns", "int64"),
     ),
 }

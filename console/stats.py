@@ -145,11 +145,21 @@ class TextRows(NamedTuple):
 def statistics_tables(statistics: Statistics) -> dict[str, TextRows]:
     """Return the tables for display, by name."""
     costs = ("operator", "rows/s", "busy", "a row", "a call", "rows out/in")
-    folds = ("fold", "policy", "recomputed", "waited", "state rows", "bytes", "rewinds/s")
+    folds = (
+        "fold",
+        "policy",
+        "recomputed",
+        "waited",
+        "for",
+        "state rows",
+        "bytes",
+        "changed",
+        "rewinds/s",
+    )
     pairs = ("filter", "condition", "is true", "behind", "is true then")
     latency = ("table", "chunks/s", "median", "99 %")
     splits = ("table", "split", "rows/s", "lag", "rate by mean", "blocked")
-    links = ("worker", "to", "frames/s", "bytes/s", "resent")
+    links = ("worker", "to", "frames/s", "bytes/s", "resent", "busy")
     heavy = ("into", "side", "key", "of all rows", "error")
     return {
         "workers": TextRows(("worker", "busy", "by interval"), list(_workers(statistics))),
@@ -194,13 +204,14 @@ def short_time(seconds: float | None) -> str:
 
 def _folds(statistics: Statistics) -> Iterator[tuple[str, ...]]:
     for each in statistics.folds:
-        state = count_text(each.state_rows), count_text(each.state_bytes)
+        sizes = (each.state_rows, each.state_bytes, each.changed_keys)
         yield (
             each.operator,
             each.policy,
             _part(each.redone),
             _part(each.held),
-            *state,
+            "" if each.wait_seconds is None else short_time(each.wait_seconds),
+            *map(count_text, sizes),
             f"{each.rewinds_per_second:.3g}",
         )
 
@@ -233,7 +244,7 @@ def _links(statistics: Statistics) -> Iterator[tuple[str, ...]]:
     for each in statistics.links:
         peer = "coordinator" if each.peer < 0 else str(each.peer)
         rates = f"{each.frames_per_second:.3g}", count_text(round(each.bytes_per_second))
-        yield str(each.worker), peer, *rates, _part(each.resent)
+        yield str(each.worker), peer, *rates, _part(each.resent), f"{each.busy:.2%}"
 
 
 def _loads(statistics: Statistics) -> Iterator[tuple[str, ...]]:

@@ -8,17 +8,22 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-RESULTS: Final = 4
+RESULTS: Final = 5
 
 
 class Load(NamedTuple):
-    """The rows of a bin of one side of a fold; `drift` is the newest rate minus the smoothed one."""
+    """The rows of a bin of one side of a fold; `drift` is the newest rate minus the smoothed one.
+
+    `negative` is the fraction of the rows that have a negative weight.
+    """
 
     operator: str
     side: int
     bin: int
     rows_per_second: float
     drift: float
+    bytes_per_second: float = 0.0
+    negative: float | None = None
 
 
 class HeavyKey(NamedTuple):
@@ -47,7 +52,9 @@ class Cost(NamedTuple):
 class FoldLoad(NamedTuple):
     """A fold: its policy, the fractions of rows that were applied again and that waited, and its state.
 
-    A rewind is a repair so expensive that all rows since were undone, and waited.
+    A rewind is a repair so expensive that all rows since were undone, and waited.  `wait_seconds` is the mean
+    time for which rows that waited have waited.  `changed_keys` are those that have changed since the last
+    snapshot; of a join, the rows that have become final since then.
     """
 
     operator: str
@@ -57,6 +64,8 @@ class FoldLoad(NamedTuple):
     state_rows: int
     state_bytes: int
     rewinds_per_second: float
+    wait_seconds: float | None = None
+    changed_keys: int = 0
 
 
 class FrontLoad(NamedTuple):
@@ -123,13 +132,17 @@ class Latency(NamedTuple):
 
 
 class LinkLoad(NamedTuple):
-    """What a worker sends to a peer, -1 for the coordinator; `resent` is by the number of frames."""
+    """What a worker sends to a peer, -1 for the coordinator; `resent` is by the number of frames.
+
+    `busy` is the processor time of encoding and sending, in seconds per second.
+    """
 
     worker: int
     peer: int
     frames_per_second: float
     bytes_per_second: float
     resent: float | None
+    busy: float = 0.0
 
 
 class Statistics(NamedTuple):

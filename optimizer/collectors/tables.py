@@ -81,7 +81,12 @@ def statistics_of(sums: Mapping[str, Rows], problems: Sequence[str]) -> Statisti
 
 def _load_values(bins: Weighted) -> dict[str, Any]:
     rows = bins.column("rows")
-    return {"smooth": rows * bins.smooth, "newest": rows * bins.is_newest / bins.seconds}
+    return {
+        "smooth": rows * bins.smooth,
+        "newest": rows * bins.is_newest / bins.seconds,
+        "bytes": bins.column("bytes") * bins.smooth,
+        "negative": bins.column("negative_rows") * bins.smooth,
+    }
 
 
 def _loads(sums: Rows) -> tuple[Load, ...]:
@@ -92,6 +97,8 @@ def _loads(sums: Rows) -> tuple[Load, ...]:
             each["bin"],
             each["smooth"],
             each["newest"] - each["smooth"],
+            each["bytes"],
+            each["negative"] / each["smooth"] if each["smooth"] > 0 else None,
         )
         for each in sums
     )
@@ -142,6 +149,8 @@ def _fold_values(folds: Weighted) -> dict[str, Any]:
         name: folds.column(name) * folds.smooth for name in ("applied", "redone", "held", "rewinds")
     }
     return values | {
+        "hold": folds.column("hold_us") / 1e6 * folds.smooth,
+        "changed": folds.column("changed_keys") * folds.is_newest,
         "state": folds.column("state_rows") * folds.is_newest,
         "bytes": folds.column("state_bytes") * folds.is_newest,
         "newest": folds.is_newest,
@@ -157,6 +166,8 @@ def _folds(sums: Rows) -> tuple[FoldLoad, ...]:
             round(each["state"]),
             round(each["bytes"]),
             each["rewinds"],
+            each["hold"] / each["held"] if each["held"] > 0 else None,
+            round(each["changed"]),
         )
         for each in sums
         if each["newest"] > 0
@@ -219,7 +230,8 @@ def _quantile(ages: Sequence[tuple[int, float]], part: float) -> float:
 
 
 def _link_values(links: Weighted) -> dict[str, Any]:
-    return {name: links.column(name) * links.smooth for name in ("frames", "bytes", "resent")}
+    values = {name: links.column(name) * links.smooth for name in ("frames", "bytes", "resent")}
+    return values | {"busy": links.column("busy_ns") / 1e9 * links.smooth}
 
 
 def _links(sums: Rows) -> tuple[LinkLoad, ...]:
@@ -227,6 +239,7 @@ def _links(sums: Rows) -> tuple[LinkLoad, ...]:
         LinkLoad(
             *(each["worker"], each["peer"], each["frames"], each["bytes"]),
             each["resent"] / each["frames"] if each["frames"] > 0 else None,
+            each["busy"],
         )
         for each in sums
     )

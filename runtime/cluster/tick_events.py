@@ -59,7 +59,8 @@ class RecordStatistics:
     """Effect: write the statistics of a worker over the last seconds.
 
     `tables` has rows in the order of the columns of `fsql.compiler.statistics.TABLES`, without the columns
-    that all tables have; `loads` is for the tables of bins and heavy keys.
+    that all tables have; `loads` is for the tables of bins and heavy keys.  Rows of `links` lack their last
+    column, the processor time, which the host has measured.
     """
 
     job: str

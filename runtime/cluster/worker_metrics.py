@@ -74,6 +74,7 @@ class WorkerMetrics:
         behind, self._behind = self._behind, None
         if behind is None:
             behind = self._freshness.seconds_behind(released, now)
+        self._statistics.sample(worker.folds.values(), now)
         metrics = Metrics(messages=self._messages, seconds_behind=behind)
         metrics.set_folds(worker.folds.values())
         metrics.set_fronts(self._fronts.fronts_to_report(), released)

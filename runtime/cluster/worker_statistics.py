@@ -42,10 +42,19 @@ class WorkerStatistics:
         """Begin; the settings of the job have the interval."""
         self._begin = begin
         self._every = loaded.settings.statistics_every
-        self._began = now
+        self._began = self._sampled = now
+        self._held_seconds: dict[str, float] = {}
         self._before: dict[tuple[str, str | int], Counters] = {}
         self.loads = None if self._every is None else BinLoads(loaded.plan)
         """Counts the rows that go into folds."""
+
+    def sample(self, folds: Iterable[Fold], now: float) -> None:
+        """Add the time for which rows have waited in folds: as many since the last sample as wait now."""
+        seconds, self._sampled = now - self._sampled, now
+        for fold in folds:
+            if fold.rows_waiting:
+                held = self._held_seconds.get(fold.operator, 0.0)
+                self._held_seconds[fold.operator] = held + fold.rows_waiting * seconds
 
     @property
     def next_timer(self) -> float:
@@ -114,6 +123,8 @@ class WorkerStatistics:
                     ("folds", fold.operator),
                     (fold.rows_applied, fold.rows_redone, fold.rows_held, fold.rewinds),
                 ),
+                round(self._held_seconds.pop(fold.operator, 0.0) * 1e6),
+                fold.snapshots.changed_keys(),
                 fold.state_rows(),
                 state_bytes(fold),
             )

@@ -2,7 +2,8 @@
 
 A worker counts the rows that it sends into exchanges, including those to itself.  It samples one batch in
 `SAMPLED`; where no hashes are needed, one in `SAMPLED_WITHOUT_HASHES`, of which it hashes a part.  The number
-of all rows is known, so the counts are scaled up.
+of all rows is known, so the counts are scaled up.  The bytes of a bin are its rows by the mean size of a row
+of that side.
 
 Heavy keys are found by a summary of counts, which is cut to `HEAVY_MAX` hashes
 whenever it has grown.  The count of a key may be too low by up to `error`: the sum of the greatest counts
@@ -43,7 +44,14 @@ HEAVY_ROWS_MAX: Final = 1024
 """The number of keys that are searched for heavy ones at once."""
 COUNTED_ROWS_MAX: Final = 16_384
 """The number of keys that are counted at once."""
+SEARCHES_IN_A_ROW: Final = 16
+SEARCHED_AFTER: Final = 4
+"""After so many searches between two records, heavy keys are searched in one of some counts only."""
+WEIGHED_ROWS_MAX: Final = 4096
+"""The number of rows of a batch whose weights are counted."""
 KEY_CHARACTERS_MAX: Final = 64
+_POSITION_BYTES: Final = 8
+"""The size of each column of the positions of rows."""
 
 
 class HeavyKey(NamedTuple):
@@ -57,11 +65,17 @@ class HeavyKey(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class EdgeLoad:
-    """The rows that went into one side of a fold; `rows` has their number for each bin."""
+    """The rows that went into one side of a fold.
+
+    `rows` has their number for each bin, `bytes` their approximate size, and `negative` how many of them have
+    a weight below 0: they undo earlier rows, or remove them.
+    """
 
     operator: str
     side: int
     rows: Ints
+    bytes: Ints
+    negative: Ints
     heavy: tuple[HeavyKey, ...]
 
 
@@ -77,28 +91,32 @@ class BinLoads:
         self._edges: dict[tuple[int, int], _Edge] = {}
 
     def add(
-        self, to: ToFold, values: Sequence[pa.Array], hashes: Hashes, sent: Hashes | None = None
+        self, to: ToFold, values: Sequence[pa.Array], hashes: Hashes, sent: Hashes, batch: Batch
     ) -> None:
         """Count rows by the hashes and the values of their keys.
 
-        `sent` are the hashes of the rows that were sent, if some were pre-aggregated.
+        `sent` are the hashes of the rows of `batch`, which are sent; some may be pre-aggregated.
         """
-        sent = hashes if sent is None else sent
         edge = self._edge(to)
         if edge.is_due(len(sent), SAMPLED):
             edge.add(values, hashes, sent)
+            edge.measure(batch, batch.weight, sent)
 
     def sample(self, to: ToFold, keys: Evaluator, batch: Batch) -> None:
         """Count rows for which no hashes are needed."""
         edge = self._edge(to)
         if not edge.is_due(len(batch), SAMPLED_WITHOUT_HASHES):
             return
-        values, _, _ = keys(batch)
+        values, kept, _ = keys(batch)
         count = len(values[0]) if values else len(batch)
         first = edge.batches * HASHED_ROWS_MAX % count if count > HASHED_ROWS_MAX else 0
         values = [value.slice(first, HASHED_ROWS_MAX) for value in values]
         hashes = hash_rows(values, min(count - first, HASHED_ROWS_MAX))
         edge.add(values, hashes, hashes)
+        weight = batch.weight
+        if weight is not None:
+            weight = (weight if kept is None else weight[kept])[first : first + len(hashes)]
+        edge.measure(batch, weight, hashes)
 
     def take(self) -> list[EdgeLoad]:
         """Return the loads since the last call, of edges that had rows."""
@@ -129,6 +147,9 @@ class _Edge:
         self._bins = np.zeros(BINS, np.int64)
         self._waiting: list[tuple[Sequence[pa.Array], Hashes, Hashes]] = []
         self._rows_waiting = 0
+        self._measured = self._weighed = self._searches = 0
+        self._bytes = 0
+        self._negative = np.zeros(BINS, np.int64)
         self._heavy = np.empty(0, np.uint32), np.empty(0, np.int64)
         self._error = 0
         self._keys: dict[int, str] = {}
@@ -146,6 +167,17 @@ class _Edge:
         if self._rows_waiting >= COUNTED_ROWS_MAX:
             self._inspect()
 
+    def measure(self, batch: Batch, weight: Ints | None, hashes: Hashes) -> None:
+        """Add the size of a batch, and count negative weights of rows by the hashes of their keys."""
+        self._measured += len(batch)
+        self._bytes += sum(column.nbytes for column in batch.columns)
+        self._bytes += len(batch) * _POSITION_BYTES * (2 + len(batch.path))
+        stride = -(-len(hashes) // WEIGHED_ROWS_MAX)
+        self._weighed += -(-len(hashes) // stride) if stride else 0
+        if weight is not None and stride:
+            negative = hashes[::stride][weight[::stride] < 0] >> BIN_SHIFT
+            self._negative += np.bincount(negative, minlength=BINS)
+
     def _inspect(self) -> None:
         rows, self._rows_waiting = self._rows_waiting, 0
         if not rows:
@@ -156,7 +188,9 @@ class _Edge:
         counted = sent[::stride] >> BIN_SHIFT
         self._bins += np.bincount(counted, minlength=BINS) * stride
         self._counted += len(counted) * stride
-        self._find_heavy(hashes, -(-rows // HEAVY_ROWS_MAX))
+        if self._searches < SEARCHES_IN_A_ROW or self._searches % SEARCHED_AFTER == 0:
+            self._find_heavy(hashes, -(-rows // HEAVY_ROWS_MAX))
+        self._searches += 1
         self._waiting = []
 
     def _find_heavy(self, hashes: Hashes, stride: int) -> None:
@@ -202,4 +236,7 @@ class _Edge:
             if rows > self._error and number in self._keys
         ]
         heavy.sort(key=lambda each: (-each.rows, each.hash))
-        return EdgeLoad(operator, side, np.rint(self._bins * scale).astype(np.int64), tuple(heavy))
+        rows = np.rint(self._bins * scale).astype(np.int64)
+        negative = np.rint(self._negative * (self._rows / max(1, self._weighed))).astype(np.int64)
+        size = np.rint(rows * (self._bytes / max(1, self._measured))).astype(np.int64)
+        return EdgeLoad(operator, side, rows, size, np.minimum(negative, rows), tuple(heavy))

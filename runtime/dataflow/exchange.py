@@ -69,7 +69,7 @@ class Exchange:
         if to.pre_aggregates:
             batch, sent = self._pre_aggregate(to, batch, hashes)
         if self._loads is not None:
-            self._loads.add(to, values, hashes, sent)
+            self._loads.add(to, values, hashes, sent, batch)
         return batch, [Part(*part) for part in routing.split(to.stage, batch, sent)], errors
 
     def _pre_aggregate(self, to: ToFold, batch: Batch, hashes: Hashes) -> tuple[Batch, Hashes]:

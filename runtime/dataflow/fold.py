@@ -92,6 +92,11 @@ class Fold:
         return self._applied.applied
 
     @property
+    def rows_waiting(self) -> int:
+        """Return the number of rows that wait."""
+        return self._backlog.rows
+
+    @property
     def policy(self) -> Policy:
         """Return the policy that is in force."""
         return Policy.ORDERED if self._ordered else Policy.SPECULATIVE

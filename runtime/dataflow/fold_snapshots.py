@@ -37,6 +37,10 @@ class FoldSnapshots:
         """Return the announced position that min time has not reached, None if there is none."""
         return self._kernel.position
 
+    def changed_keys(self) -> int:
+        """Return the number of keys, or rows of a join, that have changed since the last snapshot."""
+        return self._kernel.changed_keys()
+
     def load(
         self, snapshots: Sequence[IncrementalSnapshot], owned: BinRanges, position: Root
     ) -> None:

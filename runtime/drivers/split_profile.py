@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from fsql.compiler.assignment import FrontTask
     from fsql.compiler.tick_plan import TickPlan, ToFold
+    from fsql.runtime.batch import Batch
     from fsql.runtime.dataflow.bin_loads import EdgeLoad, Hashes, Ints
     from fsql.runtime.dataflow.metrics import MeasuredOperator
     from fsql.runtime.ports import Split
@@ -77,10 +78,10 @@ class _AllRows(BinLoads):
         self._counted: dict[tuple[int, int], tuple[Ints, Ints]] = {}
 
     def add(
-        self, to: ToFold, values: Sequence[pa.Array], hashes: Hashes, sent: Hashes | None = None
+        self, to: ToFold, values: Sequence[pa.Array], hashes: Hashes, sent: Hashes, batch: Batch
     ) -> None:
         """Count rows with the hashes of their keys."""
-        super().add(to, values, hashes, sent)
+        super().add(to, values, hashes, sent, batch)
         nothing = np.zeros(BINS, np.int64), np.zeros(BINS, np.int64)
         rows, ranks = self._counted.setdefault((to.stage, to.side), nothing)
         bins = hashes >> BIN_SHIFT

@@ -101,12 +101,17 @@ def _columns_of(statistics: RecordStatistics) -> Iterator[tuple[str, list[Any]]]
 
 def _bins(loads: Sequence[EdgeLoad]) -> list[Any]:
     if not loads:
-        return [[], [], [], []]
+        return [[] for _ in TABLES["bins"]]
     bins = [np.flatnonzero(load.rows) for load in loads]
     numbers = pa.array(np.repeat(np.arange(len(loads)), [len(each) for each in bins]))
     return [
         pa.array([load.operator for load in loads], pa.string()).take(numbers),
         pa.array([load.side for load in loads], pa.int32()).take(numbers),
         np.concatenate(bins),
-        np.concatenate([load.rows[each] for load, each in zip(loads, bins, strict=True)]),
+        *(
+            np.concatenate([counts[each] for counts, each in zip(of_loads, bins, strict=True)])
+            for of_loads in zip(
+                *((each.rows, each.bytes, each.negative) for each in loads), strict=True
+            )
+        ),
     ]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from fsql.compiler.assignment import Assignment
 from fsql.compiler.diagnostics import FsqlError
@@ -15,6 +15,7 @@ from fsql.compiler.diagnostics.encoding import diagnostics_bytes
 from fsql.compiler.owners import Owners
 from fsql.compiler.plan_choices import with_choices
 from fsql.runtime.batch import START
+from fsql.runtime.cluster.frames import Frame
 from fsql.runtime.cluster.manifest import manifest_of
 from fsql.runtime.cluster.node import Transmit
 from fsql.runtime.cluster.tick_events import BinsCopied, BinsNotCopied, CopyBins, RecordStatistics
@@ -87,6 +88,8 @@ class WorkerHost(Host["WorkerMachine"]):
         self._chunk_size = ChunkSize(1)
         self._state: WorkerState | None = None
         self._statistics: StatisticsLog | None = None
+        self._link_seconds: dict[int, float] = {}
+        """Processor time of sending since the last statistics, by the number of the receiving node."""
         self._shards = ShardSinks(self.step)
         self.collect_acknowledgements = self._shards.collect_acknowledgements
         """Passes on what the sinks of shards have acknowledged."""
@@ -101,8 +104,8 @@ class WorkerHost(Host["WorkerMachine"]):
 
     def _carry_out(self, effect: WorkerEffect) -> None:  # noqa: C901, PLR0912 - one case for each
         match effect:
-            case Transmit(address, what):
-                self._transport.send(address, what)
+            case Transmit():
+                self._transmit(effect)
             case Yield():
                 self._events.append(Resumed())
             case Load(begin):
@@ -111,7 +114,7 @@ class WorkerHost(Host["WorkerMachine"]):
             case CopyBins():
                 self._background.submit(self._copy(effect))
             case RecordStatistics():
-                self._background.submit(self._record(effect))
+                self._background.submit(self._record(self._with_link_times(effect)))
             case Store():
                 self._background.submit(self._store(effect))
             case DeliverShard():
@@ -130,6 +133,26 @@ class WorkerHost(Host["WorkerMachine"]):
                 self._background.submit(self._close_state())
             case Leave():
                 self.done = True
+
+    def _transmit(self, effect: Transmit) -> None:
+        what = effect.what
+        if self._statistics is None or not isinstance(what, Frame):
+            self._transport.send(effect.address, what)
+            return
+        started = self._busy_clock()
+        self._transport.send(effect.address, what)
+        spent = self._busy_clock() - started
+        self._link_seconds[what.receiver] = self._link_seconds.get(what.receiver, 0.0) + spent
+
+    def _with_link_times(self, statistics: RecordStatistics) -> RecordStatistics:
+        """Return statistics with the processor time of the links."""
+        spent, self._link_seconds = self._link_seconds, {}
+        links = [
+            (*row, round(seconds * 1e9))
+            for row in statistics.tables["links"]
+            for seconds in [spent.get(cast("int", row[0]), 0.0)]
+        ]
+        return replace(statistics, tables={**statistics.tables, "links": links})
 
     # Sources.
 

@@ -143,8 +143,8 @@ operator   rows/s  busy   a row     a call       rows out/in
 aggregate  1,000   50.0%  500.0 µs  no estimate  1
 read       1,000   25.0%  200 ns    20.0 µs      1
 
-fold       policy       recomputed  waited  state rows  bytes  rewinds/s
-aggregate  speculative  2.0%        0.0%    77          5,000  0
+fold       policy       recomputed  waited  for  state rows  bytes  changed  rewinds/s
+aggregate  speculative  2.0%        0.0%         77          5,000  0        0
 
 table  split  rows/s  lag    rate by mean  blocked
 bids   0      1,000   0.5 s  1.00          0.0%

@@ -131,6 +131,9 @@ class SlotSnapshots:
         if self._changed is not None:
             self._changed.set(freed, to=False)
 
+    def changed_keys(self) -> int:
+        return self._table.live if self._changed is None else self._changed.count()
+
     def take(self) -> IncrementalSnapshot | None:
         position = self.position
         assert position is not None

@@ -53,6 +53,10 @@ class SideSnapshots(ABC, Generic[PartT]):
         """Return the keys of rows of a side, and the other columns of the snapshot."""
 
     @abstractmethod
+    def changed_keys(self) -> int:
+        """See `kernel.KernelSnapshots`."""
+
+    @abstractmethod
     def _record_from_now(self) -> None:
         """Record the rows that become final from now on, for the next snapshot."""
 

@@ -51,6 +51,11 @@ class JoinSnapshots(SideSnapshots[Batch]):
                 if rows is not None and len(rows.slot):
                     self._settled[side].append(rows.batch)
 
+    def changed_keys(self) -> int:
+        if self._settled is None:
+            return self._rows.rows()
+        return sum(len(batch) for side in self._settled for batch in side)
+
     def _record_from_now(self) -> None:
         self._settled = ([], [])
 

@@ -53,6 +53,9 @@ class JoinUpdatesSnapshots(SideSnapshots[WeightedRows]):
             if new is not None:
                 self._settled[side].add(weighted(new))
 
+    def changed_keys(self) -> int:
+        return sum(map(len, self._sides.rows if self._settled is None else self._settled))
+
     def _record_from_now(self) -> None:
         self._settled = (NetRows(self._keys), NetRows(self._keys))
 

@@ -132,6 +132,12 @@ class KernelSnapshots(Protocol):
         of the snapshot are computed when they are used.
         """
 
+    def changed_keys(self) -> int:
+        """Return the approximate number of keys that have changed since the last snapshot, all without one.
+
+        For a join it is the number of rows that have become final since then.
+        """
+
     def load(self, state: IncrementalSnapshot, position: Root) -> None:
         """Load the state as of `position`; nothing has been applied, and keys are unique."""
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class SlotMarks:
-    """Marked slots.  Only `marked` reads all slots, which takes a millisecond for millions."""
+    """Marked slots.  Only `count` and `find_marked` read all slots: a millisecond for millions."""
 
     def __init__(self) -> None:
         self.values = np.zeros(16, np.bool_)
@@ -30,6 +30,10 @@ class SlotMarks:
         if len(slots):
             self.grow(int(slots.max()) + 1)
         return self.values[slots]
+
+    def count(self) -> int:
+        """Return the number of marked slots."""
+        return int(np.count_nonzero(self.values))
 
     def find_marked(self) -> Ints:
         """Return the slots that are marked, ascending."""

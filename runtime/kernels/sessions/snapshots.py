@@ -89,6 +89,9 @@ class SessionSnapshots:
         if self._changed is not None and slots:
             self._changed.set(np.array(slots, np.int64), to=False)
 
+    def changed_keys(self) -> int:
+        return self._state.table.live if self._changed is None else self._changed.count()
+
     def take(self) -> IncrementalSnapshot | None:
         position = self.position
         assert position is not None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -57,7 +57,7 @@ def test_rows_and_heavy_keys(rows: int, count: int) -> None:
         texts = words(rows, number)
         values = [pa.array(texts)]
         hashes = hash_rows(values, rows)
-        loads.add(TO, values, hashes)
+        loads.add(TO, values, hashes, hashes, batch_of(texts))
         keys.update(texts)
         bins.update((hashes >> BIN_SHIFT).tolist())
     [load] = loads.take()
@@ -71,6 +71,24 @@ def test_rows_and_heavy_keys(rows: int, count: int) -> None:
     heaviest = load.heavy[0]
     assert (heaviest.hash, heaviest.key) == (hot, "w0")
     assert abs(heaviest.rows - keys["w0"]) <= heaviest.error + 2 * tolerance
+
+
+def test_bytes_and_negative_rows() -> None:
+    """All keys have five bytes and an offset of four, and a row two columns of positions."""
+    loads, keys = BinLoads(plan_of(SCRIPT)), Counter[int]()
+    for number in range(12):
+        texts = [f"k{(row + number) % 900 + 1000}" for row in range(3000)]
+        weight = np.where(np.arange(3000) % 3 == 0, -1, 1)
+        batch = replace(batch_of(texts), weight=weight)
+        hashes = hash_rows(batch.columns, len(texts))
+        loads.add(TO, batch.columns, hashes, hashes, batch)
+        keys.update((hashes[weight < 0] >> BIN_SHIFT).tolist())
+    [load] = loads.take()
+    assert load.rows.sum() == 36_000
+    assert load.bytes.sum() == pytest.approx(36_000 * (5 + 4 + 16), rel=0.01)
+    assert load.negative.sum() == pytest.approx(12_000, rel=0.02)
+    assert np.all(load.negative <= load.rows)
+    assert not set(np.flatnonzero(load.negative).tolist()) - set(keys)
 
 
 def test_rows_without_hashes_are_sampled() -> None:

@@ -45,15 +45,24 @@ def drawn(random: Random, worker: int) -> RecordStatistics:
             ("filter-c#0&1", 1, 500, 200 + worker, 9000, 9000),
         ],
         "folds": [
-            ("aggregate-a", "speculative", rows + 10, 10, 5, 2, random.randrange(1000), 9000)
+            (
+                *("aggregate-a", "speculative", rows + 10, 10, 5, 2, 2_500_000, 70 + worker),
+                *(random.randrange(1000), 9000),
+            )
         ],
         "latency": [("lines", bucket, random.randrange(1, 9)) for bucket in range(40, 44)],
         "fronts": [("lines", worker, rows, rows * 20, random.randrange(1_000_000), 500_000)],
-        "links": [(-1, 100, 20_000, 1), ((worker + 1) % 2, rows, rows * 90, 0)],
+        "links": [
+            (-1, 100, 20_000, 1, 5_000_000),
+            ((worker + 1) % 2, rows, rows * 90, 0, rows * 50),
+        ],
     }
     counts = np.zeros(BINS, np.int64)
     for _ in range(40):
         counts[random.randrange(BINS)] += random.randrange(1, 1000)
     heavy = (HeavyKey(4_000_000_000, "hot, é", 500, 7), HeavyKey(worker, f"k{worker}", 30, 7))
-    loads = [EdgeLoad("aggregate-a", 0, counts, heavy), EdgeLoad("join-b", 1, counts[::-1], ())]
+    loads = [
+        EdgeLoad("aggregate-a", 0, counts, counts * 21, counts // 3, heavy),
+        EdgeLoad("join-b", 1, counts[::-1], counts[::-1] * 40, counts * 0, ()),
+    ]
     return RecordStatistics("job", 1, worker, 9.5 + random.random(), tables, loads)

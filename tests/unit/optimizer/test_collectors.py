@@ -87,12 +87,26 @@ def test_links_rewinds_and_blocked_time(tmp_path: Path) -> None:
     assert 0.5 / 10.5 <= front.blocked <= 0.5 / 9.5
     assert 2 / 10.5 <= fold.rewinds_per_second <= 2 / 9.5
     assert fold.rewinds_per_second == pytest.approx(4 * front.blocked)
+    assert fold.wait_seconds == pytest.approx(0.5)
+    assert fold.changed_keys == 70
     coordinator, other = found.links
     assert (coordinator.worker, coordinator.peer) == (0, -1)
     assert coordinator.resent == pytest.approx(0.01)
+    assert coordinator.busy == pytest.approx(5e-5 * coordinator.frames_per_second)
     assert coordinator.bytes_per_second == pytest.approx(200 * coordinator.frames_per_second)
     assert (other.peer, other.resent) == (1, 0.0)
     assert other.bytes_per_second == pytest.approx(90 * other.frames_per_second)
+    assert other.busy == pytest.approx(50e-9 * other.frames_per_second)
+
+
+def test_bytes_and_negative_rows_of_bins(tmp_path: Path) -> None:
+    """Rows of the aggregate have 21 bytes, and a third of those of a bin, rounded down, is negative."""
+    record(tmp_path, workers=1, intervals=1)
+    for each in collect(tmp_path).loads:
+        size, negative = (21, 1 / 3) if each.operator == "aggregate-a" else (40, 0.0)
+        assert each.bytes_per_second == pytest.approx(size * each.rows_per_second)
+        assert each.negative is not None
+        assert negative - 0.7 / each.rows_per_second / 9.5 <= each.negative <= negative
 
 
 def test_nothing_is_known_at_first(tmp_path: Path) -> None:
