@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.expression import AggregateFunction, ColumnRef
 from fsql.compiler.graph import CombineAggregate
-from fsql.compiler.sqltypes import Kind
+from fsql.compiler.sqltypes import INTEGER_RANGES, Kind
 from fsql.compiler.tick_plan import FoldHead, SourceHead, ToFold
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from fsql.compiler.expression import AggregateCall, Expression
     from fsql.compiler.tick_plan import Send, Stage, TickPlan
 
-_INTEGERS: Final = frozenset({Kind.TINYINT, Kind.SMALLINT, Kind.INT, Kind.BIGINT})
+_INTEGERS: Final = frozenset(INTEGER_RANGES) - {Kind.UBIGINT}
 _COMPARED: Final = _INTEGERS | {Kind.BOOLEAN, Kind.TIMESTAMP, Kind.DOUBLE}
 _KEYS: Final = _INTEGERS | {Kind.BOOLEAN, Kind.TIMESTAMP, Kind.DATE, Kind.STRING}
 _OF_EXTREMES: Final = frozenset({AggregateFunction.MIN, AggregateFunction.MAX})

@@ -10,6 +10,10 @@ expressions.  The values of each kind, as every part of fsql passes them around 
 | SMALLINT  | int, 16 bits signed                            | int32, outside of fsql int16 |
 | INT       | int, 32 bits signed                            | int32                 |
 | BIGINT    | int, 64 bits signed                            | int64                 |
+| UTINYINT  | int, 8 bits unsigned                           | int32, outside of fsql uint8 |
+| USMALLINT | int, 16 bits unsigned                          | int32, outside of fsql uint16 |
+| UINT      | int, 32 bits unsigned                          | int64, outside of fsql uint32 |
+| UBIGINT   | int, 64 bits unsigned                          | decimal128(20, 0), outside of fsql uint64 |
 | DECIMAL   | int, the digits without the point: 150 is 1.50 in DECIMAL(3, 2) | decimal128 |
 | FLOAT     | float that 32 bits hold; one canonical NaN     | float64, outside of fsql float32 |
 | DOUBLE    | float; one canonical NaN                       | float64               |
@@ -61,6 +65,10 @@ class Kind(enum.Enum):
     SMALLINT = "SMALLINT"
     INT = "INT"
     BIGINT = "BIGINT"
+    UTINYINT = "UTINYINT"
+    USMALLINT = "USMALLINT"
+    UINT = "UINT"
+    UBIGINT = "UBIGINT"
     DECIMAL = "DECIMAL"
     FLOAT = "FLOAT"
     DOUBLE = "DOUBLE"
@@ -186,6 +194,10 @@ TINYINT: Final = SqlType(Kind.TINYINT)
 SMALLINT: Final = SqlType(Kind.SMALLINT)
 INT: Final = SqlType(Kind.INT)
 BIGINT: Final = SqlType(Kind.BIGINT)
+UTINYINT: Final = SqlType(Kind.UTINYINT)
+USMALLINT: Final = SqlType(Kind.USMALLINT)
+UINT: Final = SqlType(Kind.UINT)
+UBIGINT: Final = SqlType(Kind.UBIGINT)
 FLOAT: Final = SqlType(Kind.FLOAT)
 DOUBLE: Final = SqlType(Kind.DOUBLE)
 STRING: Final = SqlType(Kind.STRING)
@@ -203,29 +215,31 @@ TEXTUAL: Final = (Kind.STRING, Kind.BYTES)
 STRUCTURED: Final = (Kind.ARRAY, Kind.ROW, Kind.MAP)
 """Kinds whose values have parts; they are compared for equality only."""
 
-NUMERIC: Final = (
-    Kind.TINYINT,
-    Kind.SMALLINT,
-    Kind.INT,
-    Kind.BIGINT,
-    Kind.DECIMAL,
-    Kind.FLOAT,
-    Kind.DOUBLE,
-)
-"""Numeric kinds from the narrowest to the widest: a value coerces implicitly to the right only."""
 FLOATING: Final = (Kind.FLOAT, Kind.DOUBLE)
 
 INT_MIN: Final = -(2**31)
 INT_MAX: Final = 2**31 - 1
 BIGINT_MIN: Final = -(2**63)
 BIGINT_MAX: Final = 2**63 - 1
+UBIGINT_MAX: Final = 2**64 - 1
 INTEGER_RANGES: Final[Mapping[Kind, tuple[int, int]]] = {
     Kind.TINYINT: (-(2**7), 2**7 - 1),
+    Kind.UTINYINT: (0, 2**8 - 1),
     Kind.SMALLINT: (-(2**15), 2**15 - 1),
+    Kind.USMALLINT: (0, 2**16 - 1),
     Kind.INT: (INT_MIN, INT_MAX),
+    Kind.UINT: (0, 2**32 - 1),
     Kind.BIGINT: (BIGINT_MIN, BIGINT_MAX),
+    Kind.UBIGINT: (0, UBIGINT_MAX),
 }
-"""The least and the greatest value of each integer type."""
+"""The least and the greatest value of each integer type, from the fewest bits to the most.
+
+A type without a sign follows the type with one that has as many bits."""
+NUMERIC: Final = (*INTEGER_RANGES, Kind.DECIMAL, *FLOATING)
+"""Numeric kinds: a value coerces implicitly to the right only, and among integers to a type that has all
+values of its own."""
+DECIMALS: Final = (Kind.DECIMAL, Kind.UBIGINT)
+"""The kinds whose columns are decimals of Arrow."""
 DECIMAL_DIGITS_MAX: Final = 38
 DATE_MIN: Final = -719_162
 """0001-01-01 in days."""
@@ -236,6 +250,12 @@ TIMESTAMP_MIN: Final = -62_135_596_800_000_000
 """0001-01-01T00:00:00Z in microseconds."""
 TIMESTAMP_MAX: Final = 253_402_300_799_999_999
 """9999-12-31T23:59:59.999999Z in microseconds."""
+
+
+def has_range_of(wide: Kind, narrow: Kind) -> bool:
+    """Return whether an integer type has all values of another one."""
+    (least, greatest), (low, high) = INTEGER_RANGES[wide], INTEGER_RANGES[narrow]
+    return least <= low and high <= greatest
 
 
 def array_of(element: SqlType) -> SqlType:

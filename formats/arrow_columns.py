@@ -9,9 +9,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from fsql.compiler.sqltypes import (
+    BIGINT_MAX,
     DATE_MAX,
     DATE_MIN,
     DAY_US,
+    DECIMAL_DIGITS_MAX,
+    INTEGER_RANGES,
     TEXTUAL,
     TIMESTAMP_MAX,
     TIMESTAMP_MIN,
@@ -38,12 +41,17 @@ if TYPE_CHECKING:
     from fsql.compiler.schema import Column
 
 _SMALL: Final = (pa.int8(), pa.int16(), pa.int32(), pa.uint8(), pa.uint16())
+_UNSIGNED: Final = (pa.uint8(), pa.uint16(), pa.uint32(), pa.uint64())
 _FITTING: Final = {
     Kind.BOOLEAN: (pa.bool_(),),
     Kind.TINYINT: _SMALL[:1],
     Kind.SMALLINT: (*_SMALL[:2], pa.uint8()),
     Kind.INT: _SMALL,
     Kind.BIGINT: (*_SMALL, pa.uint32(), pa.int64()),
+    Kind.UTINYINT: _UNSIGNED[:1],
+    Kind.USMALLINT: _UNSIGNED[:2],
+    Kind.UINT: _UNSIGNED[:3],
+    Kind.UBIGINT: _UNSIGNED,
     Kind.FLOAT: (*_SMALL[:2], pa.uint8(), pa.uint16(), pa.float16(), pa.float32()),
     Kind.DOUBLE: (*_SMALL, pa.uint32(), pa.float16(), pa.float32(), pa.float64()),
     Kind.STRING: (pa.string(), pa.large_string()),
@@ -62,8 +70,12 @@ _DIGITS: Final = {
 }
 
 
-_NARROW: Final = {Kind.TINYINT: (-(2**7), 2**7 - 1), Kind.SMALLINT: (-(2**15), 2**15 - 1)}
-"""The ranges of the types that are narrower than the integers of some formats."""
+_INTS: Final = (pa.int32(), pa.int64())
+_NARROW: Final = {
+    **dict.fromkeys((Kind.TINYINT, Kind.SMALLINT, Kind.UTINYINT, Kind.USMALLINT), _INTS[:1]),
+    **dict.fromkeys((Kind.UINT, Kind.UBIGINT), _INTS),
+}
+"""The types that some formats do not have, with the integers of these formats that are read as them."""
 
 
 def fits(  # noqa: C901, PLR0911 - one for each kind
@@ -71,8 +83,9 @@ def fits(  # noqa: C901, PLR0911 - one for each kind
 ) -> bool:
     """Return whether a column of a file can be read as one of the declared type.
 
-    With `narrow`, integers of 32 bits are read as TINYINT and SMALLINT, too, for formats without narrower
-    integers; values that do not fit are malformed.
+    With `narrow`, for formats that only have signed integers of 32 and 64 bits, these are read as narrower
+    and as unsigned types, too, and decimals without a fraction as UBIGINT; values that do not fit are
+    malformed.
     """
     if declared.kind is Kind.MAP:
         return (
@@ -102,7 +115,8 @@ def fits(  # noqa: C901, PLR0911 - one for each kind
     if pa.types.is_dictionary(found):
         return declared.kind in TEXTUAL and fits(found.value_type, declared)
     if narrow and declared.kind in _NARROW:
-        return found == pa.int32()
+        digits = declared.kind is Kind.UBIGINT and pa.types.is_decimal(found) and found.scale == 0
+        return digits or found in _NARROW[declared.kind]
     return found in _FITTING[declared.kind]
 
 
@@ -148,11 +162,21 @@ def convert(array: pa.Array, declared: SqlType) -> pa.Array:  # noqa: PLR0911 - 
         return octets_of_binary(array)
     if declared.kind is Kind.STRING:
         return _valid_text(array.cast(pa.string()))
-    if declared.kind in _NARROW:
-        least, greatest = _NARROW[declared.kind]
-        inside = pc.and_(pc.greater_equal(array, least), pc.less_equal(array, greatest))
-        array = pc.if_else(inside, array, pa.scalar(None, array.type))
+    if declared.kind in _NARROW and (array.type in _INTS or pa.types.is_decimal(array.type)):
+        array = _inside_range(array, declared)
     return array.cast(arrow_type(declared))
+
+
+def _inside_range(array: pa.Array, declared: SqlType) -> pa.Array:
+    """Return integers, with NULL for those that the type does not have."""
+    least, greatest = INTEGER_RANGES[declared.kind]
+    decimal = pa.types.is_decimal(array.type)
+    wide = array.cast(pa.decimal128(DECIMAL_DIGITS_MAX, 0) if decimal else pa.int64())
+    inside = pc.greater_equal(wide, pa.scalar(least, wide.type))
+    if decimal or greatest <= BIGINT_MAX:
+        within = pc.less_equal(wide, pa.scalar(greatest, wide.type))
+        inside = pc.and_(inside, within)
+    return pc.if_else(inside, array, pa.scalar(None, array.type))
 
 
 def faults(
@@ -169,7 +193,7 @@ def faults(
         elif column.type.contains(Kind.TIME):
             reason = "the time is not within a day"
             yield row, MalformedError(INVALID_TIMESTAMP, reason, column.name)
-        elif column.type.contains(Kind.TINYINT, Kind.SMALLINT):
+        elif column.type.contains(*_NARROW):
             reason = f"a number in the column exceeds {column.type}"
             yield row, MalformedError(NUMBER_OUT_OF_RANGE, reason, column.name)
         else:

@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.compiler.diagnostics.near_names import near_name
-from fsql.compiler.sqltypes import FLOATING, STRING, Kind, SqlType
+from fsql.compiler.sqltypes import FLOATING, INTEGER_RANGES, STRING, Kind, SqlType
 from fsql.job.memory import ArrowStream, stored_column
 from fsql.job.result_rows import Change
 from fsql.runtime.arrow_schema import sql_type_of
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 Inserted: TypeAlias = ArrowStream | Iterable[Mapping[str, Any] | tuple[Any, ...] | list[Any]]
 """The rows that a program can insert; a `Change` is a tuple as well."""
 
-_WHOLE: Final = (Kind.TINYINT, Kind.SMALLINT, Kind.INT, Kind.BIGINT)
+_WHOLE: Final = tuple(INTEGER_RANGES)
 _VALUES: Final[Mapping[Kind, tuple[type, ...]]] = {
     Kind.BOOLEAN: (bool, np.bool_),
     **dict.fromkeys(_WHOLE, (numbers.Integral,)),

@@ -8,9 +8,8 @@ so that messages can quote it and the lines of the script keep their numbers.
 |------------------------------------------|-------------|
 | bool                                     | BOOLEAN     |
 | int8                                     | TINYINT     |
-| int16, uint8                             | SMALLINT    |
-| int32, uint16                            | INT         |
-| int64, uint32, uint64 (checked)          | BIGINT      |
+| int16, int32, int64                      | SMALLINT, INT, BIGINT |
+| uint8, uint16, uint32, uint64            | UTINYINT, USMALLINT, UINT, UBIGINT |
 | float16, float32                         | FLOAT       |
 | float64                                  | DOUBLE      |
 | decimal of up to 38 digits               | DECIMAL     |

@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 from fsql.compiler.functions.failure import RowFailure
 from fsql.compiler.functions.floats import shortest_double
 from fsql.compiler.functions.octets import base64_of, from_bytes, parse_base64, to_bytes
-from fsql.compiler.sqltypes import FLOATING, Kind, SqlType
+from fsql.compiler.sqltypes import DECIMALS, FLOATING, Kind, SqlType
 from fsql.runtime.decimals import column_of_values, integers_of
 from fsql.runtime.dictionaries import decode_dictionary
 from fsql.runtime.few_rows import FEW_ROWS
@@ -39,6 +39,10 @@ _ARROW: Final = {
     Kind.SMALLINT: pa.int32(),
     Kind.INT: pa.int32(),
     Kind.BIGINT: pa.int64(),
+    Kind.UTINYINT: pa.int32(),
+    Kind.USMALLINT: pa.int32(),
+    Kind.UINT: pa.int64(),
+    Kind.UBIGINT: pa.decimal128(20, 0),
     Kind.FLOAT: pa.float64(),
     Kind.DOUBLE: pa.float64(),
     Kind.STRING: pa.string(),
@@ -53,6 +57,10 @@ _ARROW: Final = {
 _OUTSIDE: Final = {
     Kind.TINYINT: pa.int8(),
     Kind.SMALLINT: pa.int16(),
+    Kind.UTINYINT: pa.uint8(),
+    Kind.USMALLINT: pa.uint16(),
+    Kind.UINT: pa.uint32(),
+    Kind.UBIGINT: pa.uint64(),
     Kind.FLOAT: pa.float32(),
     Kind.BYTES: pa.binary(),
     Kind.DATE: pa.date32(),
@@ -200,9 +208,9 @@ def to_arrow(values: Sequence[Value], sql_type: SqlType) -> pa.Array:
     """Return a column of `values`, Python values of `sql_type`; every NaN becomes the canonical one."""
     if sql_type.kind in FLOATING:
         values = [math.nan if value is not None and value != value else value for value in values]  # noqa: PLR0124 - only NaN differs from itself
-    if sql_type.kind is Kind.DECIMAL:
+    if sql_type.kind in DECIMALS:
         return column_of_values(values, arrow_type(sql_type))
-    if sql_type.contains(Kind.DECIMAL):
+    if sql_type.contains(*DECIMALS):
         return _parts_to_arrow(values, sql_type)
     return pa.array(values, arrow_type(sql_type))
 
@@ -238,7 +246,7 @@ def from_arrow(array: pa.Array, sql_type: SqlType) -> list[Value]:
         ]
     if sql_type.fields:
         return _rows_from_arrow(array, sql_type)
-    if sql_type.kind is Kind.DECIMAL:
+    if sql_type.kind in DECIMALS:
         integers: list[Value] = integers_of(array).tolist()
         if not array.null_count:
             return integers

@@ -163,6 +163,27 @@ def texts_of(values: Integers, scale: int) -> pa.StringArray:
     return pc.binary_join_element_wise(numbers, digits, ".")
 
 
+def integers_of_unsigned(values: NDArray[np.uint64]) -> Integers:
+    """Return unsigned integers in int64 if all fit."""
+    fits = not len(values) or int(values.max()) <= _LIMIT
+    return values.view(np.int64) if fits else values.astype(object)
+
+
+def read_unsigned(texts: pa.StringArray) -> tuple[Integers, Bools]:
+    """Return the unsigned integers of 64 bits in texts, and which texts are such, without leading zeros.
+
+    The values of other texts, and of NULL, are 0.
+    """
+    digits = pc.fill_null(pc.match_substring_regex(texts, "^(0|[1-9][0-9]{0,19})$"), False)  # noqa: FBT003
+    short = pc.less(pc.fill_null(pc.binary_length(texts), 0), len(_GREATEST))
+    read = pc.and_(digits, pc.or_(short, pc.less_equal(pc.fill_null(texts, ""), _GREATEST)))
+    values = pc.cast(pc.if_else(read, texts, "0"), pa.uint64()).to_numpy()
+    return integers_of_unsigned(values), read.to_numpy(zero_copy_only=False)
+
+
+_GREATEST: Final = str(_WORD - 1)
+
+
 def read_texts(texts: pa.StringArray, target: SqlType, kind: pa.DataType) -> tuple[Integers, Codes]:
     """Return the numbers in texts, and for each text the code of its error (0 if none, or if it is NULL)."""
     whole = target.precision - target.scale

@@ -325,10 +325,8 @@ def _injective_source(expression: Expression, below: Plan | None = None) -> int 
 
 _KEPT_APART: Final[Mapping[Kind, Sequence[Kind]]] = {
     Kind.DATE: (Kind.TIMESTAMP,),
-    Kind.TINYINT: FLOATING,
-    Kind.SMALLINT: FLOATING,
-    Kind.INT: (Kind.DOUBLE,),
-    Kind.FLOAT: (Kind.DOUBLE,),
+    **dict.fromkeys((Kind.TINYINT, Kind.SMALLINT, Kind.UTINYINT, Kind.USMALLINT), FLOATING),
+    **dict.fromkeys((Kind.INT, Kind.UINT, Kind.FLOAT), (Kind.DOUBLE,)),
 }
 """The kinds that have a distinct value for each value of another kind."""
 

@@ -31,6 +31,8 @@ from fsql.compiler.sqltypes import (
     STRING,
     TIME,
     TIMESTAMP,
+    UBIGINT,
+    UBIGINT_MAX,
     instants,
 )
 
@@ -68,7 +70,7 @@ _PART: Final = re.compile(r"([+-]?[0-9.]+) *([A-Za-z]+)")
 _PARTS: Final = re.compile(rf" *(?:{_PART.pattern} *)+")
 """Quantities with units, in the form in which PostgreSQL writes intervals."""
 _HEX: Final = re.compile(r"[0-9A-Fa-f]*")
-_INTEGER_DIGITS_MAX: Final = 20
+_INTEGER_DIGITS_MAX: Final = 21
 
 
 def bind_literal(  # noqa: PLR0911 - one a kind
@@ -97,7 +99,7 @@ def bind_literal(  # noqa: PLR0911 - one a kind
 
 
 def bind_number(number: syntax.NumberLiteral, *, negative: bool = False) -> Literal:
-    """Return the number: INT or BIGINT for an integer, DOUBLE for a number with a fraction or exponent.
+    """Return the number: the first of INT, BIGINT and UBIGINT that has it; DOUBLE with a point or exponent.
 
     The sign is part of the number, so that the least BIGINT can be written.
     """
@@ -111,6 +113,8 @@ def bind_number(number: syntax.NumberLiteral, *, negative: bool = False) -> Lite
         return Literal(INT, nullable=False, value=value)
     if BIGINT_MIN <= value <= BIGINT_MAX:
         return Literal(BIGINT, nullable=False, value=value)
+    if BIGINT_MAX < value <= UBIGINT_MAX:
+        return Literal(UBIGINT, nullable=False, value=value)
     raise _out_of_range(text, number.span)
 
 
@@ -125,7 +129,7 @@ def _out_of_range(text: str, span: Span) -> Exception:
     shown = text if len(text) <= 24 else f"{text[:21]}…"
     return refusal(
         "E215",
-        f"{shown} is out of the range of BIGINT",
+        f"{shown} is out of the range of {'BIGINT' if text[0] == '-' else 'UBIGINT'}",
         span,
         help="write a decimal point for a DOUBLE",
     )

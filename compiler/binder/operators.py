@@ -32,6 +32,7 @@ from fsql.compiler.functions.table import FUNCTIONS
 from fsql.compiler.sqltypes import (
     CLOCK_TIMES,
     DAY_US,
+    INTEGER_RANGES,
     INTERVAL,
     NULL,
     STRING,
@@ -191,7 +192,7 @@ def _help_for_types(
             assert isinstance(operand, Literal)
             return {"help": f"write the number without quotes: {operand.value}"}
     for (time, _), (number, span) in ((left, right), (right, left)):
-        if time.kind is Kind.TIMESTAMP and number.kind in {Kind.INT, Kind.BIGINT}:
+        if time.kind is Kind.TIMESTAMP and number.kind in INTEGER_RANGES:
             return {
                 "help": "convert it: TIMESTAMP_SECONDS(…), or TIMESTAMP_MILLIS(…)",
                 "quote": span,

@@ -14,7 +14,7 @@ from fsql.compiler.functions.table import FUNCTIONS
 from fsql.compiler.functions.time_pattern_families import JAVA
 from fsql.compiler.functions.time_patterns import pattern_of
 from fsql.compiler.functions.time_texts import FORMATTED, SECONDS_PATTERN
-from fsql.compiler.sqltypes import INT, INTEGER_RANGES, STRING, TIMESTAMP, Kind
+from fsql.compiler.sqltypes import INT, INTEGER_RANGES, STRING, TIMESTAMP, UBIGINT, Kind
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -80,7 +80,7 @@ def to_timestamp_ltz(
         Refusal: E301, E401, E403, E405.
     """
     (value, span), *others = placed
-    if value.type.kind in INTEGER_RANGES:
+    if value.type.kind in INTEGER_RANGES and value.type != UBIGINT:
         (digits, digits_span), *_ = others or [(Literal(INT, nullable=False, value=3), span)]
         precision = constant_value(digits)
         if precision not in {0, 3} or len(others) > 1:

@@ -14,6 +14,7 @@ from fsql.compiler.sqltypes import (
     DOUBLE,
     INT,
     STRUCTURED,
+    UBIGINT,
     Kind,
     SqlType,
     array_of,
@@ -82,11 +83,16 @@ SHOWS_VALUES: Final = frozenset(
     }
 )
 """The functions whose results are values of the argument, or numbers of them; the others compute."""
-_EXACT: Final = frozenset({_F.SUM, _F.AVG, _F.BIT_AND, _F.BIT_OR, _F.BIT_XOR})
+_OF_BITS: Final = frozenset({_F.BIT_AND, _F.BIT_OR, _F.BIT_XOR})
+_EXACT: Final = frozenset({_F.SUM, _F.AVG, *_OF_BITS})
 """The functions that compute in the type of the argument; the others compute in DOUBLE."""
 _COMPUTED_IN: Final[Mapping[Kind, SqlType]] = {
     Kind.TINYINT: INT,
     Kind.SMALLINT: INT,
+    Kind.UTINYINT: INT,
+    Kind.USMALLINT: INT,
+    Kind.UINT: BIGINT,
+    Kind.UBIGINT: DOUBLE,
     Kind.FLOAT: DOUBLE,
     Kind.DECIMAL: DOUBLE,
 }
@@ -102,6 +108,10 @@ def accumulator_type(function: AggregateFunction, argument: SqlType) -> SqlType:
     'DECIMAL(10, 2)'
     """
     if function in SHOWS_VALUES or (argument.kind is Kind.DECIMAL and function in _EXACT):
+        return argument
+    if argument == UBIGINT and function is _F.SUM:
+        return decimal_type(20, 0)
+    if argument == UBIGINT and function in _OF_BITS:
         return argument
     return _COMPUTED_IN.get(argument.kind, argument)
 
@@ -127,7 +137,7 @@ def aggregate_result(function: AggregateFunction, argument: SqlType | None) -> S
         case AggregateFunction.FIRST_VALUE | AggregateFunction.LAST_VALUE | _F.PERCENTILE_DISC:
             return argument
         case AggregateFunction.BIT_AND | AggregateFunction.BIT_OR | AggregateFunction.BIT_XOR:
-            return argument if argument.kind in {Kind.INT, Kind.BIGINT} else None
+            return argument if argument in {INT, BIGINT, UBIGINT} else None
         case AggregateFunction.MIN | AggregateFunction.MAX | AggregateFunction.MODE:
             return None if argument.kind in STRUCTURED else argument
         case _F.SUM | _F.AVG:
@@ -137,8 +147,8 @@ def aggregate_result(function: AggregateFunction, argument: SqlType | None) -> S
 
 
 def _sum_or_average(function: AggregateFunction, argument: SqlType) -> SqlType | None:
-    if not argument.numeric:
-        return None
+    if not argument.numeric or argument == UBIGINT:
+        return None  # a UBIGINT is added as a DECIMAL
     if argument.kind is Kind.DECIMAL:
         scale = argument.scale
         if function is AggregateFunction.AVG:

@@ -19,14 +19,14 @@ from fsql.compiler.sqltypes import (
     DATE,
     DOUBLE,
     FLOAT,
-    INT,
+    INTEGER_RANGES,
     INTERVAL,
     MONTHS,
-    SMALLINT,
     TIME,
     TIMESTAMP,
-    TINYINT,
+    UBIGINT,
     SqlType,
+    decimal_type,
 )
 
 if TYPE_CHECKING:
@@ -99,8 +99,20 @@ def _integers(integer: Callable[..., int], *, count: int) -> tuple[Signature, ..
     """Return a signature for each integer type."""
     return tuple(
         Signature((each,) * count, each, _check_range(integer, each), fallible=True)
-        for each in (TINYINT, SMALLINT, INT, BIGINT)
+        for each in map(SqlType, INTEGER_RANGES)
     )
+
+
+def _of_signed(signatures: tuple[Signature, ...]) -> tuple[Signature, ...]:
+    """Return signatures of one argument without those for unsigned types, whose values have no opposite.
+
+    A value of these is one of a type with a sign, that of UBIGINT one of DECIMAL.
+    """
+    unsigned = {SqlType(kind) for kind, (least, _) in INTEGER_RANGES.items() if least == 0}
+    signed = [each for each in signatures if each.parameters[0] not in unsigned]
+    at = next(i for i, each in enumerate(signed) if each.parameters == (FLOAT,))
+    signed.insert(at, Signature((UBIGINT,), decimal_type(20, 0), _negate))
+    return tuple(signed)
 
 
 def _months(scalar: Callable[..., int], *parameters: SqlType) -> Signature:
@@ -206,7 +218,7 @@ ARITHMETIC = (
         "negate",
         ("-",),
         (
-            *_numeric(_negate, lambda value: -value, count=1),
+            *_of_signed(_numeric(_negate, lambda value: -value, count=1)),
             _interval(_negate, INTERVAL),
             _months(_negate, MONTHS),
         ),

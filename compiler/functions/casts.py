@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 from functools import partial
-from itertools import combinations, product
+from itertools import product
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.functions.dates import date_of, format_date, midnight, parse_date
@@ -38,6 +38,7 @@ from fsql.compiler.sqltypes import (
     TIMESTAMP,
     Kind,
     SqlType,
+    has_range_of,
 )
 
 if TYPE_CHECKING:
@@ -50,8 +51,8 @@ NAN: Final = math.nan
 
 _INTEGER: Final = re.compile(r"[+-]?[0-9]+")
 _JSON_NUMBER: Final = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
-_INTEGER_DIGITS_MAX: Final = 19
-"""More digits than this, leading zeros apart, are out of the range of BIGINT."""
+_INTEGER_DIGITS_MAX: Final = 20
+"""More digits than this, leading zeros apart, are out of the range of every integer type."""
 
 
 def integer_in_range(value: int, target: SqlType) -> int:
@@ -152,7 +153,11 @@ _TIME_TEXTS: Final[dict[Kind, Callable[..., str]]] = {
 }
 
 _FALLIBLE: Final = {
-    *combinations(reversed([*INTEGER_RANGES]), 2),
+    *(
+        (source, target)
+        for source, target in product(INTEGER_RANGES, repeat=2)
+        if not has_range_of(target, source)
+    ),
     *product(FLOATING, INTEGER_RANGES),
     *(pair for pair in _CASTS if pair[0] is Kind.STRING and pair[1] is not Kind.BYTES),
     (Kind.BYTES, Kind.STRING),

@@ -2,8 +2,8 @@
 
 | from    | to, without a CAST                                       |
 |---------|----------------------------------------------------------|
-| TINYINT, SMALLINT, INT, BIGINT | a later one of these, the nearest FLOAT or DOUBLE,  |
-|         | a DECIMAL of at least 3, 5, 10 or 19 whole digits        |
+| integers | an integer type that has all values of the type, the nearest FLOAT or DOUBLE, |
+|         | a DECIMAL of at least 3, 5, 10 or 19 (UBIGINT: 20) whole digits |
 | DECIMAL | DOUBLE (the nearest), a DECIMAL of no fewer whole digits and no smaller scale |
 | FLOAT   | DOUBLE                                                   |
 | DATE    | TIMESTAMP, TIMESTAMP_LTZ (midnight)                      |
@@ -12,7 +12,7 @@
 | NULL    | every type                                               |
 
 A literal with a fraction is a DOUBLE.  In an operation with a DECIMAL it is the DECIMAL of its digits
-(`exact_literals`): `price * 0.1` is exact.
+(`exact_literals`): `price * 0.1` is exact.  With a UBIGINT an integer literal without a sign is a UBIGINT.
 
 For text in quotes only (a literal, not a STRING column), also STRING to TIMESTAMP, DATE or TIME where one is
 compared with it or expected: `at >= '2024-01-01T00:00:00Z'`, or
@@ -38,7 +38,18 @@ from fsql.compiler.expression import Call, Cast, Expression, Literal
 from fsql.compiler.functions.casts import cast_value
 from fsql.compiler.functions.decimals import as_decimal, decimal_of_double, union_type
 from fsql.compiler.functions.failure import RowFailure, TimestampRangeFailure
-from fsql.compiler.sqltypes import CLOCK_TIMES, NULL, NUMERIC, Kind, SqlType, array_of, row_of
+from fsql.compiler.sqltypes import (
+    CLOCK_TIMES,
+    INTEGER_RANGES,
+    NULL,
+    NUMERIC,
+    UBIGINT,
+    Kind,
+    SqlType,
+    array_of,
+    has_range_of,
+    row_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -72,11 +83,14 @@ def coercible(source: SqlType, target: SqlType) -> bool:  # noqa: PLR0911 - one 
     if target.kind is Kind.DECIMAL:
         given = as_decimal(source)
         return given is not None and union_type(given, target) == target
-    if source.kind is Kind.DECIMAL and target.kind is Kind.FLOAT:
-        return False
-    if source.numeric and target.numeric:
-        return NUMERIC.index(source.kind) <= NUMERIC.index(target.kind)
-    return False
+    return source.numeric and target.numeric and _number_coercible(source.kind, target.kind)
+
+
+def _number_coercible(source: Kind, target: Kind) -> bool:
+    if target in INTEGER_RANGES:
+        return source in INTEGER_RANGES and has_range_of(target, source)
+    of_decimal = source is Kind.DECIMAL and target is Kind.FLOAT
+    return not of_decimal and NUMERIC.index(source) <= NUMERIC.index(target)
 
 
 def _keeps_digits(source: SqlType, target: SqlType) -> bool:
@@ -130,8 +144,21 @@ def _wider(left: SqlType, right: SqlType) -> SqlType | None:
         return left
     if left.without_fraction == right.without_fraction:
         return left.without_fraction
+    return _number_of_both(left, right)
+
+
+def _number_of_both(left: SqlType, right: SqlType) -> SqlType | None:
+    """Return the least signed integer type, otherwise the least DECIMAL, that has the values of both."""
+    if {left.kind, right.kind} <= INTEGER_RANGES.keys():
+        for kind in _SIGNED:
+            if has_range_of(kind, left.kind) and has_range_of(kind, right.kind):
+                return SqlType(kind)
     given, other = as_decimal(left), as_decimal(right)
     return given and other and union_type(given, other)
+
+
+_SIGNED: Final = tuple(kind for kind, (least, _) in INTEGER_RANGES.items() if least < 0)
+"""The integer types with a sign, from the fewest bits to the most."""
 
 
 def _most_digits(left: SqlType, right: SqlType) -> int:
@@ -139,10 +166,25 @@ def _most_digits(left: SqlType, right: SqlType) -> int:
 
 
 def exact_literals(expressions: Sequence[Expression]) -> Sequence[Expression]:
-    """Return the expressions; where one is a DECIMAL, literals of DOUBLE become the DECIMAL they write."""
-    if not any(expression.type.kind is Kind.DECIMAL for expression in expressions):
+    """Return the expressions; where one is a DECIMAL, literals of DOUBLE become the DECIMAL they write.
+
+    Where one is a UBIGINT, integer literals without a sign become UBIGINT: together with INT it is DECIMAL.
+    """
+    kinds = {expression.type.kind for expression in expressions}
+    if Kind.UBIGINT in kinds:
+        expressions = [_unsigned_literal(expression) for expression in expressions]
+    if Kind.DECIMAL not in kinds:
         return expressions
     return [exact_literal(expression) for expression in expressions]
+
+
+def _unsigned_literal(expression: Expression) -> Expression:
+    """Return an integer literal that is not negative as a UBIGINT; any other expression as it is."""
+    if isinstance(expression, Literal) and expression.type.kind in INTEGER_RANGES:
+        value = expression.value
+        if isinstance(value, int) and value >= 0:
+            return Literal(UBIGINT, expression.nullable, value)
+    return expression
 
 
 def exact_literal(expression: Expression) -> Expression:

@@ -34,6 +34,10 @@ _DIGITS_OF: Final[Mapping[Kind, int]] = {
     Kind.SMALLINT: 5,
     Kind.INT: 10,
     Kind.BIGINT: 19,
+    Kind.UTINYINT: 3,
+    Kind.USMALLINT: 5,
+    Kind.UINT: 10,
+    Kind.UBIGINT: 20,
 }
 """How many digits the integer types have."""
 _FAR: Final = 2 * DECIMAL_DIGITS_MAX
@@ -197,4 +201,5 @@ def decimal_cast_fallible(source: SqlType, target: SqlType) -> bool:
     if target.kind is Kind.DECIMAL:
         carried = 1 if target.scale < given.scale else 0
         return digits + carried > target.precision - target.scale
-    return digits >= _DIGITS_OF[target.kind]
+    unsigned = INTEGER_RANGES[target.kind][0] == 0
+    return unsigned or digits >= _DIGITS_OF[target.kind]

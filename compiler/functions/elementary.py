@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from fsql.compiler.functions.casts import NAN
 from fsql.compiler.functions.mathematics import TRUNCATE_TO_PLACES
 from fsql.compiler.functions.signature import Function, Signature
-from fsql.compiler.sqltypes import BIGINT, DOUBLE, INT
+from fsql.compiler.sqltypes import BIGINT, DOUBLE, INT, UBIGINT
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -55,7 +55,10 @@ def _truncate(value: float) -> float:
     return math.copysign(float(math.trunc(value)), value) if math.isfinite(value) else value
 
 
-_TWO: Final = (BIGINT, BIGINT)
+def _bits(name: str, compute: Callable[[int, int], int]) -> Function:
+    signatures = tuple(Signature((each, each), each, compute) for each in (BIGINT, UBIGINT))
+    return Function(name, (name.upper(),), signatures)
+
 
 ELEMENTARY = (
     _double_function("exp", math.exp),
@@ -84,11 +87,12 @@ ELEMENTARY = (
         (
             Signature((INT,), INT, _sign_of_integer),
             Signature((BIGINT,), BIGINT, _sign_of_integer),
+            Signature((UBIGINT,), INT, _sign_of_integer),
             Signature((DOUBLE,), DOUBLE, lambda value: NAN if math.isnan(value) else _sign(value)),
         ),
     ),
     Function("pi", ("PI",), (Signature((), DOUBLE, lambda: math.pi),)),
-    Function("bitand", ("BITAND",), (Signature(_TWO, BIGINT, lambda a, b: a & b),)),
-    Function("bitor", ("BITOR",), (Signature(_TWO, BIGINT, lambda a, b: a | b),)),
-    Function("bitxor", ("BITXOR",), (Signature(_TWO, BIGINT, lambda a, b: a ^ b),)),
+    _bits("bitand", lambda a, b: a & b),
+    _bits("bitor", lambda a, b: a | b),
+    _bits("bitxor", lambda a, b: a ^ b),
 )

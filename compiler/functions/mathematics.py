@@ -18,7 +18,7 @@ from fsql.compiler.functions.arithmetic import (
 from fsql.compiler.functions.casts import NAN, integer_in_range
 from fsql.compiler.functions.failure import DivisionByZeroFailure, OutOfRangeFailure, RowFailure
 from fsql.compiler.functions.signature import Function, Nullability, Signature
-from fsql.compiler.sqltypes import BIGINT, BOOLEAN, DOUBLE, INT, STRING, SqlType
+from fsql.compiler.sqltypes import BIGINT, BOOLEAN, DOUBLE, INT, STRING, UBIGINT, SqlType
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -210,6 +210,11 @@ def _unsigned_text(form: str) -> Callable[[int], str]:
     return lambda value: format(value & 2**_BITS - 1, form)
 
 
+def _of_bits(compute: Callable[[int], Value], result: SqlType) -> tuple[Signature, ...]:
+    """Return the signatures of a function of the 64 bits of an integer."""
+    return tuple(Signature((each,), result, compute) for each in (BIGINT, UBIGINT))
+
+
 def _or_null(compute: Callable[..., Value]) -> Callable[..., Value]:
     def scalar(*values: Value) -> Value:
         try:
@@ -234,6 +239,7 @@ def _try(
         (
             Signature((INT, INT), INT, _in_range(of_integers, INT)),
             Signature((BIGINT, BIGINT), BIGINT, _in_range(of_integers, BIGINT)),
+            Signature((UBIGINT, UBIGINT), UBIGINT, _in_range(of_integers, UBIGINT)),
             Signature((DOUBLE, DOUBLE), DOUBLE, _guard(of_doubles)),
         ),
         Nullability.ALWAYS,
@@ -322,7 +328,7 @@ MATHEMATICS: Final = (
     _integer_function("div", _check_range(divide_integers), fallible=True),
     _integer_function("pmod", _positive_modulo, fallible=True),
     _integer_function("bitnot", lambda value: ~value, 1),
-    _integer_function("bit_count", _bit_count, 1),
+    Function("bit_count", ("BIT_COUNT",), _of_bits(_bit_count, BIGINT)),
     _integer_function("shiftleft", _shift_left),
     _integer_function("shiftright", _shift_right),
     _integer_function("shiftrightunsigned", _shift_right_unsigned),
@@ -333,9 +339,9 @@ MATHEMATICS: Final = (
     ),
     _nullable("to_base", Signature((BIGINT, BIGINT), STRING, _to_base)),
     _nullable("from_base", Signature((STRING, BIGINT), BIGINT, _from_base)),
-    Function("bin", ("BIN", "TO_BIN"), (Signature((BIGINT,), STRING, _unsigned_text("b")),)),
-    Function("to_oct", ("TO_OCT",), (Signature((BIGINT,), STRING, _unsigned_text("o")),)),
-    Function("to_hex", ("TO_HEX",), (Signature((BIGINT,), STRING, _unsigned_text("x")),)),
+    Function("bin", ("BIN", "TO_BIN"), _of_bits(_unsigned_text("b"), STRING)),
+    Function("to_oct", ("TO_OCT",), _of_bits(_unsigned_text("o"), STRING)),
+    Function("to_hex", ("TO_HEX",), _of_bits(_unsigned_text("x"), STRING)),
     _try("try_add", lambda a, b: a + b, lambda a, b: a + b),
     _try("try_subtract", lambda a, b: a - b, lambda a, b: a - b),
     _try("try_multiply", lambda a, b: a * b, lambda a, b: a * b),

@@ -3,7 +3,7 @@
 | SQL | Python |
 |---|---|
 | BOOLEAN, STRING | bool, str |
-| TINYINT to BIGINT, INTERVAL YEAR TO MONTH | int |
+| integers, INTERVAL YEAR TO MONTH | int |
 | FLOAT, DOUBLE | float; an int is taken as well |
 | DECIMAL | decimal.Decimal; an int is taken as well |
 | BYTES | bytes |
@@ -223,10 +223,7 @@ def _map(value: object, sql_type: SqlType) -> Value:
 
 _FROM_PYTHON: Final[Mapping[Kind, Callable[[object, SqlType], Value]]] = {
     Kind.BOOLEAN: _boolean,
-    Kind.TINYINT: _integer,
-    Kind.SMALLINT: _integer,
-    Kind.INT: _integer,
-    Kind.BIGINT: _integer,
+    **dict.fromkeys(INTEGER_RANGES, _integer),
     Kind.MONTHS: _integer,
     Kind.DECIMAL: _decimal,
     Kind.FLOAT: _to_floating_point,

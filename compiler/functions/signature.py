@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.functions.coercion import common_type, passes
 from fsql.compiler.sqltypes import (
+    INTEGER_RANGES,
     STRUCTURED,
     Kind,
     SqlType,
@@ -141,7 +142,7 @@ def _match_cached(function: Function, arguments: tuple[SqlType, ...]) -> Match |
     zone = next((type_.zone for type_ in arguments if type_.zone), "")
     if zone and function.of_instants:
         return _match_instants(function, arguments, zone)
-    if function.of_decimals is not None and any(type_.kind is Kind.DECIMAL for type_ in arguments):
+    if function.of_decimals is not None and _computes_in_decimal(arguments):
         derived = function.of_decimals(arguments)
         if derived is not None:
             return derived
@@ -150,6 +151,15 @@ def _match_cached(function: Function, arguments: tuple[SqlType, ...]) -> Match |
         if parameters is not None and (match := _fit(signature, parameters, arguments)):
             return match
     return None
+
+
+def _computes_in_decimal(arguments: tuple[SqlType, ...]) -> bool:
+    """Return whether one is a DECIMAL, or no integer type has the values of all: UBIGINT and a signed one."""
+    kinds = {type_.kind for type_ in arguments}
+    return Kind.DECIMAL in kinds or (Kind.UBIGINT in kinds and not kinds.isdisjoint(_SIGNED))
+
+
+_SIGNED: Final = frozenset(kind for kind, (least, _) in INTEGER_RANGES.items() if least < 0)
 
 
 def _match_instants(function: Function, arguments: tuple[SqlType, ...], zone: str) -> Match | None:

@@ -151,7 +151,6 @@ READ_AS_NAMES: Final[Mapping[str, str]] = {
 """Help for words that the grammar accepts as names, if the token after them does not fit."""
 
 CLAUSES: Final[Mapping[str, str]] = {
-    "UNSIGNED": "write a type that has all values: SMALLINT, INT, BIGINT or DECIMAL(20, 0)",
     "PARTITION": "remove PARTITION BY; rows are distributed by the keys of joins and groups",
     "PARTITIONED": "write it before WITH, with names of columns: (…) PARTITIONED BY (day) WITH (…)",
     "DISTRIBUTED": "remove DISTRIBUTED BY; rows are distributed by the keys of joins and groups",

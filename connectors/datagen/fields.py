@@ -19,7 +19,7 @@ from fsql.compiler.functions.dates import parse_date
 from fsql.compiler.functions.failure import RowFailure
 from fsql.compiler.functions.map_entries import map_of_entries
 from fsql.compiler.functions.timestamps import read_timestamp
-from fsql.compiler.sqltypes import Kind
+from fsql.compiler.sqltypes import DECIMALS, INTEGER_RANGES, Kind
 from fsql.connectors.generated.zipf_words import ZipfWords, mix
 from fsql.runtime.arrow_types import arrow_type, from_arrow, struct_of, to_arrow
 from fsql.runtime.decimals import column_of
@@ -41,13 +41,21 @@ _FIRST_TIME: Final = read_timestamp("2026-01-01")
 _FIRST_DAY: Final = parse_date("2026-01-01")
 _SECOND_US: Final = 1_000_000
 _WHOLE: Final = {
+    Kind.TINYINT: 7,
+    Kind.SMALLINT: 15,
+    Kind.UTINYINT: 8,
+    Kind.USMALLINT: 16,
+    Kind.UINT: 32,
+    Kind.UBIGINT: 63,
     Kind.INT: 31,
     Kind.BIGINT: 63,
     Kind.DECIMAL: 63,
     Kind.DATE: 31,
     Kind.TIMESTAMP: 63,
 }
-"""The kinds whose values are integers, with the number of bits of each."""
+"""The kinds whose values are made as integers, with the number of bits of each, without the sign."""
+_SEQUENCE_BITS_MIN: Final = 31
+"""Integers with fewer bits are too few for a sequence."""
 _TIMES: Final = (Kind.DATE, Kind.TIMESTAMP)
 _ELEMENTS_MAX: Final = 3
 _FRACTION_BITS: Final = 53
@@ -120,6 +128,8 @@ def _maker(sql_type: SqlType, key: np.uint64, options: FieldOptions) -> Maker:
     if kind == "choice":
         return _choice(sql_type, key, options)
     if sql_type.kind in _WHOLE:
+        if kind == "sequence" and _WHOLE[sql_type.kind] < _SEQUENCE_BITS_MIN:
+            raise options.option_error("kind", f"cannot be sequence: the column is {sql_type}")
         make = _sequence if kind == "sequence" else _random_whole
         return make(sql_type, key, options)
     if sql_type.kind is Kind.STRING:
@@ -208,9 +218,14 @@ def _whole(sql_type: SqlType, options: FieldOptions, name: str, default: int) ->
     value: int = _number(options, name, _reader(sql_type))
     bits = _WHOLE[sql_type.kind]
     most = min(1 << bits, 10**sql_type.precision) if sql_type.kind is Kind.DECIMAL else 1 << bits
-    if not -most < value < most:
+    least = 0 if _is_unsigned(sql_type) else 1 - most
+    if not least <= value < most:
         raise options.option_error(name, f"is {options.given[name]}, which is out of range")
     return value
+
+
+def _is_unsigned(sql_type: SqlType) -> bool:
+    return INTEGER_RANGES.get(sql_type.kind, (-1, 0))[0] == 0
 
 
 def _reader(sql_type: SqlType) -> Callable[[str], Any]:
@@ -230,7 +245,7 @@ def _digits(text: str, scale: int) -> int:
 def _column(values: Ints, sql_type: SqlType) -> pa.Array:
     """Return integers as a column."""
     kind = arrow_type(sql_type)
-    if sql_type.kind is Kind.DECIMAL:
+    if sql_type.kind in DECIMALS:
         return column_of(values, kind)
     if sql_type.kind is Kind.TIMESTAMP:
         return pa.array(values, pa.int64()).cast(kind)
@@ -251,6 +266,10 @@ def _sequence(sql_type: SqlType, key: np.uint64, options: FieldOptions) -> Maker
         read = _reader(sql_type) if sql_type.kind is Kind.DECIMAL else int
         step = _number(options, "step", read) if "step" in options.given else one
         jitter = 0
+        if step < 0 and _is_unsigned(sql_type):
+            raise options.option_error(
+                "step", f"is {step}; the column is {sql_type}, which has no negative values"
+            )
 
     def make(numbers: Ints) -> pa.Array:
         values = start + numbers * step
@@ -276,6 +295,8 @@ def _random_whole(sql_type: SqlType, key: np.uint64, options: FieldOptions) -> M
     least_by_default, most_by_default = 0, 1000
     if sql_type.kind is Kind.DECIMAL:
         most_by_default = min(1000 * 10**sql_type.scale, 10**sql_type.precision - 1)
+    elif sql_type.kind in INTEGER_RANGES:
+        most_by_default = min(1000, INTEGER_RANGES[sql_type.kind][1])
     elif sql_type.kind in _TIMES:
         day = 86_400 * _SECOND_US if sql_type.kind is Kind.TIMESTAMP else 1
         least_by_default = _FIRST_TIME if sql_type.kind is Kind.TIMESTAMP else _FIRST_DAY
@@ -328,10 +349,15 @@ def _choice(sql_type: SqlType, key: np.uint64, options: FieldOptions) -> Maker:
     for text in texts:
         one = FieldOptions(options.column, {"values": text})
         values.append(_number(one, "values", _reader(sql_type)))
+    misfit = options.option_error("values", f"has a value that does not fit {sql_type}")
+    if sql_type.kind in INTEGER_RANGES:
+        low, high = INTEGER_RANGES[sql_type.kind]
+        if not low <= min(values) <= max(values) <= high:
+            raise misfit
     try:
         column = to_arrow(values, sql_type)
     except (pa.ArrowException, OverflowError, ValueError):
-        raise options.option_error("values", f"has a value that does not fit {sql_type}") from None
+        raise misfit from None
     count = np.uint64(len(values))
     return lambda numbers: column.take(pa.array((_hashes(key, numbers) % count).astype(np.int64)))
 

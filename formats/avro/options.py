@@ -34,8 +34,9 @@ FORMAT: Final = Format(
     notes="""\
 Each file that is read is a split, whose blocks are read one after the other.  The schema in a file is that of
 a record.  Columns are found by name; other fields are ignored.  Their types are checked before the first row
-is read: `int` is read as INT, BIGINT, DOUBLE and DECIMAL, and as TINYINT and SMALLINT, where a number that
-does not fit makes a malformed row; `long` as BIGINT, INTERVAL and DECIMAL, `float` as FLOAT and DOUBLE,
+is read: `int` is read as INT, BIGINT, DOUBLE and DECIMAL, `long` as BIGINT, INTERVAL and DECIMAL; `int` also
+as smaller and unsigned integers, `long` as UINT and UBIGINT, a `decimal` without a fraction as UBIGINT, where
+a number that does not fit makes a malformed row; `float` as FLOAT and DOUBLE,
 `string`, `enum` and `uuid` as STRING, `bytes` and `fixed` as BYTES, `decimal` as a DECIMAL with at least its
 digits, `date` as DATE and TIMESTAMP, `time-millis` and `time-micros` as TIME, `timestamp-*` and
 `local-timestamp-*` as TIMESTAMP and TIMESTAMP_LTZ (nanoseconds are cut off), an array as ARRAY, a map as MAP,

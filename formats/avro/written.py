@@ -13,10 +13,12 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_INTS: Final = (pa.int8(), pa.int16(), pa.int32(), pa.uint8(), pa.uint16())
+_OF_UINT64: Final = pa.decimal128(20, 0)
 _PRIMITIVE: Final = (
     (pa.types.is_boolean, AvroType("boolean", 1)),
-    (lambda kind: kind in {pa.int8(), pa.int16(), pa.int32()}, AvroType("int", 1)),
-    (lambda kind: kind == pa.int64(), AvroType("long", 1)),
+    (lambda kind: kind in _INTS, AvroType("int", 1)),
+    (lambda kind: kind in {pa.uint32(), pa.int64()}, AvroType("long", 1)),
     (lambda kind: kind == pa.float32(), AvroType("float", 4)),
     (lambda kind: kind == pa.float64(), AvroType("double", 8)),
     (pa.types.is_string, AvroType("string", 1)),
@@ -29,6 +31,8 @@ _PRIMITIVE: Final = (
 
 def type_of_arrow(kind: pa.DataType) -> AvroType:
     """Return the Avro type for columns of an Arrow type, without `null`."""
+    if kind == pa.uint64():
+        return type_of_arrow(_OF_UINT64)
     if pa.types.is_decimal(kind):
         return AvroType("bytes", 1, "decimal", precision=kind.precision, scale=kind.scale)
     if pa.types.is_map(kind):
@@ -97,6 +101,8 @@ def values_of(array: pa.Array) -> list[Any]:  # noqa: PLR0911 - one for each kin
         return _lists(array, _inside(array, array.values))
     if pa.types.is_string(kind):
         return array.cast(pa.binary()).to_pylist()
+    if kind == pa.uint64():
+        return values_of(array.cast(_OF_UINT64))
     if pa.types.is_decimal(kind):
         return [None if each is None else _unscaled(each, kind.scale) for each in array.to_pylist()]
     if pa.types.is_date(kind):

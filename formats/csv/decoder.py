@@ -28,7 +28,7 @@ from fsql.formats.malformed import (
 )
 from fsql.formats.timestamps import read_dates, read_texts, read_times
 from fsql.runtime.arrow_types import arrow_type, octets_of_base64, to_arrow
-from fsql.runtime.decimals import column_of
+from fsql.runtime.decimals import column_of, read_unsigned
 from fsql.runtime.decimals import read_texts as read_decimals
 
 if TYPE_CHECKING:
@@ -242,7 +242,7 @@ class CsvDecoder:
         return pa.concat_arrays([values, to_arrow(exact, column.type)]).take(pa.array(order))
 
 
-def _convert(  # noqa: PLR0911 - one for each kind
+def _convert(  # noqa: C901, PLR0911 - one for each kind
     column: Column, texts: pa.StringArray
 ) -> tuple[pa.Array, Bools]:
     """Return the column, and which values were converted; others are NULL."""
@@ -253,6 +253,9 @@ def _convert(  # noqa: PLR0911 - one for each kind
     if kind is Kind.BYTES:
         octets, unread = octets_of_base64(texts)
         return octets, ~unread
+    if kind is Kind.UBIGINT:
+        numbers, fit = read_unsigned(texts)
+        return column_of(numbers, arrow_type(column.type), fit), fit | null
     if kind is Kind.DECIMAL:
         integers, codes = read_decimals(texts, column.type, arrow_type(column.type))
         return column_of(integers, arrow_type(column.type), ~null & (codes == 0)), codes == 0

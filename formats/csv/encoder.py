@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 
 from fsql.compiler.functions.casts import format_double
 from fsql.compiler.logical import Changes
-from fsql.compiler.sqltypes import FLOATING, Kind
+from fsql.compiler.sqltypes import DECIMALS, FLOATING, Kind
 from fsql.formats.csv.records import Dialect
 from fsql.formats.json.literals import timestamp_text
 from fsql.runtime.arrow_types import base64_texts, shortest_of_column, time_texts
@@ -108,7 +108,7 @@ class CsvEncoder:
             text = pa.array(
                 [None if value is None else format_double(value) for value in values], pa.string()
             )
-        elif kind is Kind.DECIMAL:
+        elif kind in DECIMALS:
             text = texts_of(integers_of(column), column.type.scale)
             text = pc.if_else(column.is_valid(), text, pa.scalar(None, pa.string()))
         elif kind is Kind.TIMESTAMP:

@@ -20,6 +20,7 @@ from fsql.formats.json.value_columns import days_or_times, decimals, floats
 from fsql.formats.json.values import MILLIS_MAX, MILLIS_MIN
 from fsql.formats.timestamps import read_texts
 from fsql.runtime.arrow_types import arrow_type, octets_of_base64
+from fsql.runtime.decimals import column_of, read_unsigned
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -197,6 +198,11 @@ def _whole(slices: Slices, sql_type: SqlType) -> Read:
     return pa.array(numbers).cast(arrow_type(sql_type)), read
 
 
+def _unsigned(slices: Slices, sql_type: SqlType) -> Read:
+    numbers, read = read_unsigned(slices.texts())
+    return column_of(numbers, arrow_type(sql_type)), read
+
+
 def _millis(slices: Slices, sql_type: SqlType) -> Read:
     numbers, read = whole_numbers(slices)
     read &= (numbers >= MILLIS_MIN) & (numbers <= MILLIS_MAX)
@@ -242,6 +248,7 @@ _OF_TEXT: Final[dict[Kind, Callable[[Slices, SqlType], Read]]] = {
 }
 _OF_BARE: Final[dict[Kind, Callable[[Slices, SqlType], Read]]] = {
     **dict.fromkeys((*INTEGER_RANGES, Kind.INTERVAL), _whole),
+    Kind.UBIGINT: _unsigned,
     Kind.FLOAT: _float,
     Kind.DOUBLE: _double,
     Kind.DECIMAL: _bare_decimal,

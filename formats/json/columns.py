@@ -61,7 +61,7 @@ _PIECES: Final = {
     "{": OPEN_BRACE,
     "}": CLOSE_BRACE,
 }
-_WHOLE_NUMBERS: Final = {*INTEGER_RANGES, Kind.INTERVAL}
+_WHOLE_NUMBERS: Final = {*INTEGER_RANGES, Kind.INTERVAL} - {Kind.UBIGINT}
 _Number = TypeVar("_Number", np.int32, np.int64, np.float64)
 
 
@@ -151,7 +151,7 @@ def _values(  # noqa: C901, PLR0911, PLR0912 - one for each kind
             text, whole = double_text(numbers)
             tail = np.where(whole, POINT_ZERO, EMPTY).astype(np.int32)
             return Formatted("", [_own_pieces(text, pieces), tail], "")
-        case Kind.DECIMAL:
+        case Kind.DECIMAL | Kind.UBIGINT:
             text = texts_of(integers_of(array), sql_type.scale)
             return Formatted("", [_own_pieces(text, pieces)], "")
         case Kind.DATE:
@@ -163,11 +163,11 @@ def _values(  # noqa: C901, PLR0911, PLR0912 - one for each kind
         case Kind.TIMESTAMP:
             micros = _numbers(array, np.int64, valid)
             return Formatted('"', [_runs_of_timestamps(micros, sql_type.fraction, pieces)], '"')
-        case Kind.TINYINT | Kind.SMALLINT | Kind.INT:
+        case Kind.TINYINT | Kind.SMALLINT | Kind.INT | Kind.UTINYINT | Kind.USMALLINT:
             return Formatted(
                 "", number_parts(_numbers(array, np.int32, valid).astype(np.int64)), ""
             )
-        case Kind.BIGINT | Kind.INTERVAL | Kind.MONTHS:
+        case Kind.BIGINT | Kind.UINT | Kind.INTERVAL | Kind.MONTHS:
             return Formatted("", number_parts(_numbers(array, np.int64, valid)), "")
 
 

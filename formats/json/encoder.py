@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from fsql.compiler.logical import Changes
-from fsql.compiler.sqltypes import FLOATING, STRING, Kind, SqlType
+from fsql.compiler.sqltypes import DECIMALS, FLOATING, STRING, Kind, SqlType
 from fsql.formats.json.columns import Formatted, format_column, format_dictionary, json_key
 from fsql.formats.json.dictionary import DictionaryMemory, Use
 from fsql.formats.json.few_rows import FewRows
@@ -298,5 +298,5 @@ def _needs_own_pieces(column: pa.Array, sql_type: SqlType) -> bool:
         return not isinstance(column, pa.DictionaryArray)
     return sql_type.kind in (
         *FLOATING,
-        *(Kind.BYTES, Kind.DECIMAL, Kind.DATE, Kind.TIME, Kind.TIMESTAMP),
+        *(Kind.BYTES, *DECIMALS, Kind.DATE, Kind.TIME, Kind.TIMESTAMP),
     )

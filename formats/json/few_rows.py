@@ -15,7 +15,7 @@ import pyarrow as pa
 from msgspec import Raw
 
 from fsql.compiler.functions.decimals import format_decimal
-from fsql.compiler.sqltypes import FLOATING, STRING, Kind, SqlType
+from fsql.compiler.sqltypes import DECIMALS, FLOATING, STRING, Kind, SqlType
 from fsql.formats.json.keys import key_texts
 from fsql.formats.json.literals import json_of_double, timestamp_text
 from fsql.formats.json.rows import ODD_NAME
@@ -41,7 +41,7 @@ _LOOKED_UP_BYTES_MAX: Final = 1 << 26
 """Rows with more data from a dictionary are written by pieces, which bound the length of the text."""
 _CONVERTED: Final = (
     *FLOATING,
-    *(Kind.BYTES, Kind.DECIMAL, Kind.DATE, Kind.TIME, Kind.TIMESTAMP, Kind.INTERVAL, Kind.ROW),
+    *(Kind.BYTES, *DECIMALS, Kind.DATE, Kind.TIME, Kind.TIMESTAMP, Kind.INTERVAL, Kind.ROW),
 )
 """Kinds that msgspec formats differently."""
 _TIME_TEXTS: Final[dict[Kind, Callable[[Any, int | None], pa.StringArray]]] = {
@@ -108,7 +108,7 @@ def _values(  # noqa: C901, PLR0911 - one for each kind
         case Kind.BYTES:
             octets: list[str | None] = base64_texts(array).to_pylist()
             return octets
-        case Kind.DECIMAL:
+        case Kind.DECIMAL | Kind.UBIGINT:
             digits = from_arrow(array, sql_type)
             return [None if x is None else _decimal(x, sql_type.scale) for x in digits]
         case Kind.TIMESTAMP | Kind.DATE | Kind.TIME:

@@ -20,7 +20,14 @@ from msgspec import UNSET, UnsetType
 
 from fsql.compiler.functions.failure import RowFailure
 from fsql.compiler.functions.map_entries import by_key
-from fsql.compiler.sqltypes import BIGINT_MAX, BIGINT_MIN, INTEGER_RANGES, Kind, SqlType
+from fsql.compiler.sqltypes import (
+    BIGINT_MAX,
+    BIGINT_MIN,
+    INTEGER_RANGES,
+    UBIGINT_MAX,
+    Kind,
+    SqlType,
+)
 from fsql.formats.json.keys import distinct, read_key
 from fsql.formats.json.value_columns import days_or_times, decimals, floats
 from fsql.formats.json.values import MILLIS_MAX, MILLIS_MIN
@@ -45,6 +52,7 @@ _TYPES: Final[dict[Kind, Any]] = {
     **{
         kind: Annotated[int, msgspec.Meta(ge=low, le=high)]
         for kind, (low, high) in INTEGER_RANGES.items()
+        if high <= BIGINT_MAX
     },
     Kind.FLOAT: float,
     Kind.DOUBLE: float,
@@ -53,6 +61,7 @@ _TYPES: Final[dict[Kind, Any]] = {
     Kind.DATE: str,
     Kind.TIME: str,
     Kind.TIMESTAMP: str | Annotated[int, msgspec.Meta(ge=MILLIS_MIN, le=MILLIS_MAX)],
+    Kind.UBIGINT: Annotated[int, msgspec.Meta(ge=0)],  # whose bounds have 63 bits
     Kind.INTERVAL: _BIGINT,
     Kind.DECIMAL: msgspec.Raw,
 }
@@ -61,11 +70,14 @@ _NUMPY_TYPES: Final[dict[Kind, type[np.signedinteger]]] = {
     Kind.SMALLINT: np.int32,
     Kind.INT: np.int32,
     Kind.BIGINT: np.int64,
+    Kind.UTINYINT: np.int32,
+    Kind.USMALLINT: np.int32,
+    Kind.UINT: np.int64,
     Kind.INTERVAL: np.int64,
 }
 """Kinds whose columns NumPy builds faster than Arrow; for DOUBLE it would convert NULL to NaN."""
 _READ_BY_VALUE: Final = (
-    *(Kind.DECIMAL, Kind.FLOAT, Kind.BYTES, Kind.DATE, Kind.TIME, Kind.TIMESTAMP),
+    *(Kind.UBIGINT, Kind.DECIMAL, Kind.FLOAT, Kind.BYTES, Kind.DATE, Kind.TIME, Kind.TIMESTAMP),
     Kind.ROW,
 )
 """Kinds whose values are converted separately from the arrays that contain them."""
@@ -238,6 +250,8 @@ def _array(  # noqa: C901, PLR0911 - one for each kind
         return _maps(values, sql_type, inner)
     if sql_type.kind is Kind.DECIMAL:
         return _decimals(values, sql_type)
+    if sql_type.kind is Kind.UBIGINT:
+        return _unsigned(values, sql_type)
     if sql_type.kind is Kind.TIMESTAMP:
         micros, null, unread = timestamps(values)
         return pa.array(micros, mask=null | unread).cast(arrow_type(sql_type)), unread
@@ -268,6 +282,17 @@ def _decimals(values: Sequence[Any], sql_type: SqlType) -> tuple[pa.Array, Bools
     quoted = pc.fill_null(pc.starts_with(texts, '"'), fill_value=False)
     written = pc.if_else(quoted, pc.utf8_slice_codeunits(texts, 1, -1), texts)
     return decimals(pc.if_else(null, None, written), sql_type)
+
+
+def _unsigned(values: Sequence[Any], sql_type: SqlType) -> tuple[pa.Array, Bools]:
+    """Return the column of integers that are not negative; too great ones are unread."""
+    if any(value is UNSET for value in values):
+        raise TypeError
+    unread = np.fromiter(
+        (value is not None and value > UBIGINT_MAX for value in values), np.bool_, len(values)
+    )
+    kept = [None if bad else value for value, bad in zip(values, unread.tolist(), strict=True)]
+    return to_arrow(kept, sql_type), unread
 
 
 def _structs(

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from fsql.compiler.schema import Column
-from fsql.compiler.sqltypes import decimal_type
 from fsql.formats.arrow_columns import fits
 from fsql.formats.inferred_types import NotInferredError
 from fsql.runtime.arrow_schema import sql_type_of
@@ -17,9 +16,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from fsql.compiler.schema import Schema
-
-_UINT64: Final = decimal_type(20, 0)
-"""The type for unsigned integers of 64 bits."""
 
 
 def infer_file_columns(path: Path) -> Schema:
@@ -35,7 +31,7 @@ def infer_file_columns(path: Path) -> Schema:
         raise NotInferredError(f"{reason[:1].lower()}{reason[1:]}") from None
     columns = []
     for field in schema:
-        found = _UINT64 if field.type == pa.uint64() else sql_type_of(field.type)
+        found = sql_type_of(field.type)
         if found is None or not fits(field.type, found):
             raise NotInferredError(
                 f'its column "{field.name}" is {field.type}, which no type holds'

@@ -31,7 +31,7 @@ FORMAT: Final = Format(
     notes="""\
 Each file that is read is a split, whose row groups are read one after the other.  Columns are found by name;
 others are ignored.  The type of each is checked before the first row is read: an integer type accepts integer
-types of which it has all values, also unsigned ones, DECIMAL(20, 0) those of 64 bits; FLOAT floats of 32 bits
+types of which it has all values, and so does DECIMAL (UBIGINT has 20 digits); FLOAT floats of 32 bits
 and integers of up to 16, DOUBLE also those of up to 32 bits, TIMESTAMP and TIMESTAMP_LTZ timestamps of any
 unit (nanoseconds are cut off; without a zone it is UTC) and dates, DATE dates, TIME times, BYTES binary,
 ARRAY lists.  A time that is not of the years 1 to 9999, text that is not UTF-8, and NULL in a NOT NULL column

@@ -114,7 +114,7 @@ def test_what_is_refused(directory: Path, script: str, error: str) -> None:
     (directory / "wide.jsonl").write_text(json.dumps({f"f{n}": n for n in range(10_001)}))
     (directory / "no.avro").write_bytes(b"Obj\x01")
     (directory / "no.parquet").write_bytes(b"PAR1 or not")
-    pq.write_table(pa.table({"u": pa.array([[1]], pa.list_(pa.uint64()))}), "odd.parquet")
+    pq.write_table(pa.table({"u": pa.array([[1]], pa.list_(pa.decimal256(50)))}), "odd.parquet")
     said = fsql("run", "-e", script)
     assert (said.code, said.out) == (1, "")
     assert said.err.startswith(error.format(directory)), said.err

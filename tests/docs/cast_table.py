@@ -22,6 +22,10 @@ from fsql.compiler.sqltypes import (
     TIME,
     TIMESTAMP,
     TINYINT,
+    UBIGINT,
+    UINT,
+    USMALLINT,
+    UTINYINT,
     decimal_type,
     instants,
 )
@@ -34,7 +38,7 @@ if TYPE_CHECKING:
 TITLE: Final = "### Casts"
 GROUPS: Final[Mapping[str, Sequence[SqlType]]] = {
     "BOOLEAN": (BOOLEAN,),
-    "integers": (TINYINT, SMALLINT, INT, BIGINT),
+    "integers": (TINYINT, SMALLINT, INT, BIGINT, UTINYINT, USMALLINT, UINT, UBIGINT),
     "DECIMAL": (decimal_type(10, 2), decimal_type(38, 10)),
     "FLOAT, DOUBLE": (FLOAT, DOUBLE),
     "STRING": (STRING,),

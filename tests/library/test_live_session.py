@@ -205,6 +205,8 @@ def test_values_of_all_types() -> None:
     columns = {
         "truth": "BOOLEAN",
         "small": "TINYINT",
+        "port": "USMALLINT",
+        "hash": "UBIGINT",
         "ratio": "FLOAT",
         "price": "DECIMAL(6, 2)",
         "octets": "BYTES",
@@ -217,6 +219,8 @@ def test_values_of_all_types() -> None:
     row = {
         "truth": True,
         "small": -3,
+        "port": 65_535,
+        "hash": 2**64 - 1,
         "ratio": 0.5,
         "price": 7,
         "octets": b"\xff",

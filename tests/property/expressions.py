@@ -50,6 +50,10 @@ from fsql.compiler.sqltypes import (
     TIME,
     TIMESTAMP,
     TINYINT,
+    UBIGINT,
+    UINT,
+    USMALLINT,
+    UTINYINT,
     Kind,
     array_of,
     decimal_type,
@@ -66,11 +70,12 @@ if TYPE_CHECKING:
     from fsql.compiler.schema import Schema
     from fsql.compiler.sqltypes import SqlType
 
-DECIMALS: Final = (decimal_type(12, 2), decimal_type(38, 9))
+DECIMALS: Final = (decimal_type(12, 2), decimal_type(38, 9), decimal_type(20, 0))
 SMALL: Final = (TINYINT, SMALLINT, FLOAT)
+UNSIGNED: Final = (UTINYINT, USMALLINT, UINT, UBIGINT)
 SCALARS: Final = (
     *(BOOLEAN, *SMALL, INT, BIGINT, DOUBLE, STRING, BYTES, DATE, TIME, TIMESTAMP, INTERVAL, MONTHS),
-    *DECIMALS,
+    *(*DECIMALS, *UNSIGNED),
 )
 PAIR: Final = row_of((("f1", BIGINT), ("f2", DOUBLE)))
 """A row with the names of `ROW(…)`."""

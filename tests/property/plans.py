@@ -23,6 +23,7 @@ from fsql.compiler.sqltypes import (
     INTERVAL,
     STRING,
     TIMESTAMP,
+    UBIGINT,
     array_of,
 )
 from fsql.runtime.ports import DeadLetter
@@ -42,9 +43,8 @@ if TYPE_CHECKING:
 
 KEY_TYPES: Final = (BIGINT, STRING, INT, BOOLEAN)
 VALUE_TYPES: Final = (
-    *(*KEY_TYPES, *KEY_TYPES, DOUBLE, DOUBLE, TIMESTAMP, TIMESTAMP),
+    *(*KEY_TYPES * 2, DOUBLE, DOUBLE, TIMESTAMP, TIMESTAMP, PAIR, RECORD, array_of(PAIR), UBIGINT),
     *(array_of(BIGINT), array_of(BIGINT), array_of(STRING), array_of(STRING)),
-    *(PAIR, RECORD, array_of(PAIR)),
 )
 COLUMNS: Final[Schema] = (
     Column("k", BIGINT),
@@ -161,7 +161,7 @@ class PlanMaker:
     def keys(self, schema: Schema, *counts: int) -> tuple[Expression, ...]:
         """Return expressions to group by."""
         count = self.random.choice(counts)
-        choices = (*KEY_TYPES, *KEY_TYPES, *KEY_TYPES, DOUBLE, array_of(DOUBLE), PAIR, RECORD)
+        choices = (*KEY_TYPES * 3, DOUBLE, array_of(DOUBLE), PAIR, RECORD, UBIGINT)
         types = [self.random.choice(choices) for _ in range(count)]
         return tuple(self.expression(schema, type_, 1) for type_ in types)
 

@@ -47,11 +47,16 @@ STRINGS: Final = (
     *('"', "\n\t\x00\x1f", "\u2028\U0001f600", "ǆ", "İ"),
 )
 INTEGERS: Final = (0, 1, 2, 3, -1, -2, 5, 7, 10, -10, 100)
+UNSIGNED: Final = (Kind.UTINYINT, Kind.USMALLINT, Kind.UINT, Kind.UBIGINT)
 EDGES: Final = {
     Kind.TINYINT: (127, -128, 126),
     Kind.SMALLINT: (32_767, -32_768, 255),
     Kind.INT: (INT_MAX, INT_MIN, INT_MAX - 1, 2**30),
     Kind.BIGINT: (BIGINT_MAX, BIGINT_MIN, BIGINT_MAX - 1, 2**62, -(2**62), 2**53 + 1, 2**31),
+    Kind.UTINYINT: (255, 254, 128),
+    Kind.USMALLINT: (65_535, 65_534, 32_768),
+    Kind.UINT: (2**32 - 1, 2**32 - 2, 2**31),
+    Kind.UBIGINT: (2**64 - 1, 2**64 - 2, 2**63, 2**63 - 1, 2**53 + 1, 2**32),
     Kind.INTERVAL: (BIGINT_MAX, BIGINT_MIN, SECOND, -SECOND, 60 * SECOND),
     Kind.MONTHS: (BIGINT_MAX, BIGINT_MIN, 12, -25, 120_000, -120_000),
     Kind.DATE: (DATE_MAX, DATE_MIN, 0, -1),
@@ -90,6 +95,7 @@ def random_value(  # noqa: PLR0911 - one a kind
         return random.choice(edges if odd else [n * 10**type_.scale // 4 for n in INTEGERS[:8]])
     choices: dict[Kind, Sequence[Value]] = {
         Kind.BOOLEAN: (False, True),
+        **(dict.fromkeys(UNSIGNED, (0, 1, 2, 3, 5, 7, 10, 100)) if not odd else {}),
         Kind.FLOAT: (*FLOATS, *NOT_FINITE) if odd else FLOATS,
         Kind.DOUBLE: (*DOUBLES, *NOT_FINITE) if odd else DOUBLES[:12],
         Kind.STRING: STRINGS if odd else STRINGS[:8],

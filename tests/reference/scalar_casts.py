@@ -46,13 +46,20 @@ RANGES: Final = {
     Kind.SMALLINT: (-32_768, 32_767, OUT_OF_RANGE),
     Kind.INT: (INT_MIN, INT_MAX, OUT_OF_RANGE),
     Kind.BIGINT: (BIGINT_MIN, BIGINT_MAX, OUT_OF_RANGE),
+    Kind.UTINYINT: (0, 255, OUT_OF_RANGE),
+    Kind.USMALLINT: (0, 65_535, OUT_OF_RANGE),
+    Kind.UINT: (0, 4_294_967_295, OUT_OF_RANGE),
+    Kind.UBIGINT: (0, 18_446_744_073_709_551_615, OUT_OF_RANGE),
     Kind.INTERVAL: (BIGINT_MIN, BIGINT_MAX, OUT_OF_RANGE),
     Kind.MONTHS: (BIGINT_MIN, BIGINT_MAX, OUT_OF_RANGE),
     Kind.DATE: (DATE_MIN, DATE_MAX, TIMESTAMP_OUT_OF_RANGE),
     Kind.TIME: (0, 86_399_999_999, OUT_OF_RANGE),
     Kind.TIMESTAMP: (TIMESTAMP_MIN, TIMESTAMP_MAX, TIMESTAMP_OUT_OF_RANGE),
 }
-INTEGERS: Final = {Kind.TINYINT, Kind.SMALLINT, Kind.INT, Kind.BIGINT}
+INTEGERS: Final = {
+    *(Kind.TINYINT, Kind.SMALLINT, Kind.INT, Kind.BIGINT),
+    *(Kind.UTINYINT, Kind.USMALLINT, Kind.UINT, Kind.UBIGINT),
+}
 DAY: Final = 86_400_000_000
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -76,7 +83,7 @@ def in_range(value: Value, type_: SqlType) -> Value:
 def nearest_float(value: Any) -> float:
     """Return the number of 32 bits nearest to an integer or a DOUBLE."""
     with np.errstate(over="ignore"):
-        number = np.array([value], np.float64 if isinstance(value, float) else np.int64)
+        number = np.array([value])  # of float64, int64 or uint64
         return float(number.astype(np.float32)[0])
 
 

@@ -74,17 +74,23 @@ def at_path(document: Any, path: str) -> Any:
 
 def found_by(function: str, document: Any, path: str) -> Value:
     """Return what a function without clauses finds, None if there is nothing."""
-    value = at_path(document, path)
+    found = all_at_path(document, path)
     if function == "json_exists":
-        return value is not _MISSING or None
-    if value is _MISSING:
-        return None
-    nested = isinstance(value, list | dict)
+        return bool(found) or None
+    nested = len(found) == 1 and isinstance(found[0], list | dict)
     if function == "json_value":
-        return None if nested else text_of(value)
+        return text_of(found[0]) if len(found) == 1 and not nested else None
     if function == "json_query" or (nested and function.endswith("needed")):
-        return written(value) if nested else None
-    return written([value])
+        return written(found[0]) if nested else None
+    return written(found) if found else None
+
+
+def all_at_path(document: Any, path: str) -> list[Any]:
+    """Return the values at a path that may end with `[*]`."""
+    value = at_path(document, path.removesuffix("[*]"))
+    if path.endswith("[*]"):
+        return value if isinstance(value, list) else []
+    return [] if value is _MISSING else [value]
 
 
 def elements(text: str, type_: SqlType) -> tuple[Value, ...]:

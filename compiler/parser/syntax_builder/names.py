@@ -38,10 +38,11 @@ def type_name(_span: Span, token: Token) -> str:
 
 
 def simple_type(
-    span: Span, name: str, numbers: tuple[int, ...], time_zone: str | None
+    span: Span, name: str, numbers: tuple[int, ...], suffix: str | Token | None
 ) -> syntax.TypeName:
-    """Return `name(1, 2) WITH TIME ZONE`."""
-    return syntax.TypeName(span, name if time_zone is None else f"{name} {time_zone}", numbers)
+    """Return `name(1, 2) WITH TIME ZONE`, or `name UNSIGNED`."""
+    word = suffix if suffix is None or isinstance(suffix, str) else suffix.text.upper()
+    return syntax.TypeName(span, name if word is None else f"{name} {word}", numbers)
 
 
 def numbers(span: Span, *tokens: Token | None) -> tuple[int, ...]:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 import pyarrow as pa
 
 from fsql.compiler.expression import AggregateFunction
-from fsql.compiler.sqltypes import Kind
+from fsql.compiler.sqltypes import UBIGINT, Kind
 from fsql.runtime.kernels.aggregate.slot_states import SlotStates
 
 if TYPE_CHECKING:
@@ -171,7 +171,8 @@ class Bits(Numbers):
             case _:
                 is_set = [count % 2 == 1 for count in bits]
         value = sum(1 << index for index, here in enumerate(is_set) if here)
-        return value - (1 << _BITS) if is_set[-1] else value
+        negative = is_set[-1] and self._call.type != UBIGINT
+        return value - (1 << _BITS) if negative else value
 
 
 class NumberStates(SlotStates):

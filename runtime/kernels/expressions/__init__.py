@@ -10,7 +10,7 @@ masked.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -35,6 +35,7 @@ from fsql.runtime.kernels.expressions.functions import maker_of
 from fsql.runtime.kernels.expressions.functions_decimal import OF_DECIMALS
 from fsql.runtime.kernels.expressions.functions_logic import case_kernel
 from fsql.runtime.kernels.expressions.functions_string import TEXT_BYTES_MAX
+from fsql.runtime.kernels.expressions.functions_ubigint import OF_UBIGINTS
 from fsql.runtime.kernels.expressions.lambdas import lambda_kernel
 from fsql.runtime.kernels.expressions.membership import find_memberships, in_set_kernel
 from fsql.runtime.kernels.expressions.rows import field_kernel
@@ -177,8 +178,8 @@ def _kernel(  # noqa: PLR0911 - one for each form
             literal = constant(value, node.type)
             return lambda _arguments: literal
         case Call(function=function):
-            decimal = OF_DECIMALS if node.type.kind is Kind.DECIMAL else {}
-            return decimal.get(function, maker_of(function))(node)
+            special = _BY_RESULT.get(node.type.kind, {})
+            return special.get(function, maker_of(function))(node)
         case Cast(argument=argument):
             return cast_kernel(argument.type, node.type)
         case TryCast(argument=argument):
@@ -193,6 +194,10 @@ def _kernel(  # noqa: PLR0911 - one for each form
             return lambda_kernel(node, Program([body.expression]).run)
         case _:
             raise AssertionError(node)
+
+
+_BY_RESULT: Final = {Kind.DECIMAL: OF_DECIMALS, Kind.UBIGINT: OF_UBIGINTS}
+"""Makers of functions whose values are not of fixed width, by the kind of the result."""
 
 
 def _with_last_uses(instructions: Sequence[Instruction], kept: set[int]) -> tuple[Instruction, ...]:

@@ -16,12 +16,14 @@ from fsql.compiler.sqltypes import (
     DATE_MAX,
     DATE_MIN,
     DAY_US,
+    DECIMALS,
     INTEGER_RANGES,
     TIMESTAMP,
     TIMESTAMP_MAX,
     TIMESTAMP_MIN,
     Kind,
     SqlType,
+    has_range_of,
 )
 from fsql.runtime.arrow_types import (
     arrow_type,
@@ -34,6 +36,7 @@ from fsql.runtime.arrow_types import (
 from fsql.runtime.few_rows import FEW_ROWS
 from fsql.runtime.kernels.expressions.functions_decimal import decimal_cast, decimal_texts
 from fsql.runtime.kernels.expressions.functions_map import by_keys
+from fsql.runtime.kernels.expressions.functions_ubigint import cast_to_ubigint, floats_of_ubigint
 from fsql.runtime.kernels.expressions.rows import cast_lists, cast_rows
 from fsql.runtime.kernels.expressions.strict import from_text, over_dictionary, partial, total
 from fsql.runtime.kernels.expressions.structured_casts import cast_by_value
@@ -82,7 +85,9 @@ _DIGITS_MAX: Final = 19
 """More digits than this, without leading zeros, are out of the range of BIGINT; 19 digits fit uint64."""
 
 
-def cast_kernel(source: SqlType, target: SqlType) -> Kernel:  # noqa: PLR0911 - one for each kind
+def cast_kernel(  # noqa: C901, PLR0911 - one for each kind
+    source: SqlType, target: SqlType
+) -> Kernel:
     """Return the kernel of the cast from `source` to `target`."""
     if source == target:
         return _identity
@@ -98,9 +103,11 @@ def cast_kernel(source: SqlType, target: SqlType) -> Kernel:  # noqa: PLR0911 - 
         return (
             by_keys(cast, target) if target.kind is Kind.MAP and source.key != target.key else cast
         )
-    if target.kind is Kind.DECIMAL or (
-        source.kind is Kind.DECIMAL and target.kind is not Kind.STRING
-    ):
+    if target.kind is Kind.UBIGINT:
+        return cast_to_ubigint(source)
+    if source.kind is Kind.UBIGINT and target.kind is Kind.FLOAT:
+        return total(floats_of_ubigint)
+    if target.kind is Kind.DECIMAL or (source.kind in DECIMALS and target.kind is not Kind.STRING):
         return decimal_cast(source, target)
     if Kind.BYTES in {source.kind, target.kind}:
         return over_dictionary(_between_texts(source, target))
@@ -200,7 +207,7 @@ def _between_numbers(source: Kind, target: Kind) -> Kernel:  # noqa: PLR0911 - o
         return total(lambda values: values.astype(dtype))
     if source is Kind.DOUBLE or source is Kind.FLOAT:
         return partial(_double_to_bigint if target is Kind.BIGINT else _double_to_integer(target))
-    if INTEGER_RANGES[target][0] < INTEGER_RANGES[source][0]:
+    if has_range_of(target, source):
         return total(lambda values: values.astype(dtype))
     return partial(_narrower(target))
 
@@ -216,7 +223,7 @@ def _narrower(target: Kind) -> Callable[[Array], tuple[Array, Codes | None]]:
 
     def narrow(values: Array) -> tuple[Array, Codes | None]:
         outside = (values < least) | (values > greatest)
-        return values.astype(np.int32), codes_where(outside, OUT_OF_RANGE)
+        return values.astype(DTYPES[target]), codes_where(outside, OUT_OF_RANGE)
 
     return narrow
 
@@ -227,7 +234,8 @@ def _double_to_integer(target: Kind) -> Callable[[Array], tuple[Array, Codes | N
 
     def truncate(values: Array) -> tuple[Array, Codes | None]:
         inside = (values > least - 1.0) & (values < greatest + 1.0)
-        return np.where(inside, values, 0.0).astype(np.int32), codes_where(~inside, OUT_OF_RANGE)
+        whole = np.where(inside, values, 0.0).astype(DTYPES[target])
+        return whole, codes_where(~inside, OUT_OF_RANGE)
 
     return truncate
 
@@ -277,7 +285,7 @@ def _texts(vector: Vector, source: SqlType) -> pa.StringArray:  # noqa: PLR0911 
             return _double_texts(shortest_doubles(values))
         case Kind.DOUBLE:
             return _double_texts(values)
-        case Kind.DECIMAL:
+        case Kind.DECIMAL | Kind.UBIGINT:
             return decimal_texts(values, source)
         case Kind.TIME:
             return time_texts(values % DAY_US, source.fraction)
@@ -322,7 +330,7 @@ def _bools(array: pa.BooleanArray) -> NDArray[np.bool_]:
     return fixed_values(array, np.dtype(np.bool_))
 
 
-def _parse_integers(least: int, greatest: int, dtype: type[np.signedinteger[Any]]) -> Parse:
+def _parse_integers(least: int, greatest: int, dtype: np.dtype[Any]) -> Parse:
     """Return the parser of an optional sign and digits."""
 
     def parse(texts: pa.StringArray) -> tuple[Array, Codes | None]:
@@ -368,8 +376,9 @@ def _parse_floats(texts: pa.StringArray) -> tuple[Array, Codes | None]:
 _PARSERS: Final[dict[Kind, Parse]] = {
     Kind.BOOLEAN: _parse_booleans,
     **{
-        kind: _parse_integers(*ends, np.int64 if kind is Kind.BIGINT else np.int32)
+        kind: _parse_integers(*ends, DTYPES[kind])
         for kind, ends in INTEGER_RANGES.items()
+        if kind in DTYPES
     },
     Kind.FLOAT: _parse_floats,
     Kind.DOUBLE: _parse_doubles,

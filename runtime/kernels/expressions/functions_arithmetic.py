@@ -30,6 +30,7 @@ from fsql.runtime.kernels.expressions.months import shift_by_months
 from fsql.runtime.kernels.expressions.strict import partial, total
 from fsql.runtime.kernels.expressions.vectors import (
     DIVISION_BY_ZERO,
+    DTYPES,
     OUT_OF_RANGE,
     TIMESTAMP_RANGE,
     codes_where,
@@ -182,6 +183,20 @@ def _small(operation: np.ufunc, call: Call) -> Kernel:
     return partial(compute)
 
 
+def _unsigned(operation: np.ufunc, call: Call) -> Kernel:
+    """Lift an operation on unsigned integers of up to 32 bits; 64 bits hold all results."""
+    _, greatest = INTEGER_RANGES[call.type.kind]
+    wide = np.uint64 if operation is np.multiply else np.int64
+    dtype = DTYPES[call.type.kind]
+
+    def compute(left: Array, right: Array) -> tuple[Array, Codes | None]:
+        result = operation(left.astype(wide), right.astype(wide))
+        outside = (result < 0) | (result > greatest)
+        return result.astype(dtype), codes_where(outside, OUT_OF_RANGE)
+
+    return partial(compute)
+
+
 def _by_months(call: Call) -> bool:
     return call.arguments[1].type.kind is Kind.MONTHS and call.type.kind is not Kind.MONTHS
 
@@ -194,6 +209,8 @@ def _make_add(call: Call) -> Kernel:  # noqa: PLR0911 - one for each kind
             return _floating(np.add, call)
         case Kind.TINYINT | Kind.SMALLINT:
             return _small(np.add, call)
+        case Kind.UTINYINT | Kind.USMALLINT | Kind.UINT:
+            return _unsigned(np.add, call)
         case Kind.TIMESTAMP:
             return partial(_shift(np.add, _sum_overflows))
         case Kind.TIME:
@@ -212,6 +229,8 @@ def _make_subtract(call: Call) -> Kernel:  # noqa: PLR0911 - one for each kind
             return _floating(np.subtract, call)
         case Kind.TINYINT | Kind.SMALLINT:
             return _small(np.subtract, call)
+        case Kind.UTINYINT | Kind.USMALLINT | Kind.UINT:
+            return _unsigned(np.subtract, call)
         case Kind.TIMESTAMP:
             return partial(_shift(np.subtract, _difference_overflows))
         case Kind.TIME:
@@ -230,6 +249,8 @@ def _make_multiply(call: Call) -> Kernel:
             return _floating(np.multiply, call)
         case Kind.TINYINT | Kind.SMALLINT:
             return _small(np.multiply, call)
+        case Kind.UTINYINT | Kind.USMALLINT | Kind.UINT:
+            return _unsigned(np.multiply, call)
         case Kind.INT:
             return partial(_multiply_ints)
         case _:
@@ -254,6 +275,8 @@ def _sign_change(operation: np.ufunc) -> Callable[[Call], Kernel]:
         if kind in FLOATING:
             return _doubles(operation)
         least = _LEAST[kind]
+        if least == 0:  # an unsigned integer is its own absolute value
+            return total(lambda values: values)
 
         def compute(values: Array) -> tuple[Array, Codes | None]:
             return operation(values), codes_where(values == least, OUT_OF_RANGE)

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from fsql.compiler.expression import Call, Expression, InSet, Literal
 from fsql.compiler.node import walk
-from fsql.compiler.sqltypes import BOOLEAN, FLOATING, TEXTUAL, Kind, SqlType
+from fsql.compiler.sqltypes import BOOLEAN, DECIMALS, FLOATING, TEXTUAL, SqlType
 from fsql.runtime.kernels.expressions.strict import over_dictionary
 from fsql.runtime.kernels.expressions.vectors import (
     DTYPES,
@@ -136,7 +136,7 @@ def _finder(present: Sequence[Value], sql_type: SqlType) -> Callable[[Any], NDAr
         return _text_finder(present)
     if not present:
         return lambda values: np.zeros(len(values), np.bool_)
-    if sql_type.kind is Kind.DECIMAL:
+    if sql_type.kind in DECIMALS:
         # The values may have more than 64 bits.
         members = frozenset(present)
         return lambda values: np.fromiter(map(members.__contains__, values.tolist()), np.bool_)

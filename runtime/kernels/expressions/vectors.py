@@ -8,10 +8,11 @@ STRING, ARRAY, ROW and NULL remain Arrow arrays.
 |-------------------------------|---------------------------------------------------------------|
 | BOOLEAN, INT, BIGINT, DOUBLE  | ndarray of bool, int32, int64, float64                        |
 | TINYINT, SMALLINT, FLOAT      | like INT and DOUBLE: ndarray of int32, float64                |
+| UTINYINT, USMALLINT, UINT     | ndarray of int32, int32, int64                                |
 | DATE                          | ndarray of int32, days                                        |
 | TIME, TIMESTAMP, INTERVAL     | ndarray of int64, microseconds                                |
 | MONTHS                        | ndarray of int64                                              |
-| DECIMAL                       | ndarray of int64, or of Python integers (`fsql.runtime.decimals`) |
+| DECIMAL, UBIGINT              | ndarray of int64, or of Python integers (`fsql.runtime.decimals`) |
 | STRING, BYTES                 | `StringArray`, or `DictionaryArray` shorter than the column   |
 | ARRAY, ROW, NULL              | `ListArray`, `StructArray`, `NullArray`                       |
 
@@ -33,7 +34,7 @@ from fsql.compiler.functions.failure import (
     TimestampRangeFailure,
     UnreadableTextFailure,
 )
-from fsql.compiler.sqltypes import TEXTUAL, Kind, SqlType
+from fsql.compiler.sqltypes import DECIMALS, TEXTUAL, Kind, SqlType
 from fsql.runtime.arrow_types import arrow_type, to_arrow
 from fsql.runtime.decimals import column_of, integers_of, too_long
 
@@ -61,6 +62,9 @@ DTYPES: Final = {
     Kind.SMALLINT: np.dtype(np.int32),
     Kind.INT: np.dtype(np.int32),
     Kind.BIGINT: np.dtype(np.int64),
+    Kind.UTINYINT: np.dtype(np.int32),
+    Kind.USMALLINT: np.dtype(np.int32),
+    Kind.UINT: np.dtype(np.int64),
     Kind.FLOAT: np.dtype(np.float64),
     Kind.DOUBLE: np.dtype(np.float64),
     Kind.DATE: np.dtype(np.int32),
@@ -140,7 +144,7 @@ def from_array(array: pa.Array, sql_type: SqlType) -> Vector:
     """
     if isinstance(array, pa.ChunkedArray):
         raise pa.ArrowCapacityError("more text than one array can hold")
-    if sql_type.kind is Kind.DECIMAL:
+    if sql_type.kind in DECIMALS:
         return Vector(integers_of(array), validity(array))
     dtype = DTYPES.get(sql_type.kind)
     if dtype is not None:
@@ -164,10 +168,11 @@ def to_array(vector: Vector, sql_type: SqlType, count: int) -> pa.Array:
         return values if len(values) == count else _repeat(values, count)
     if len(values) != count:
         values = np.repeat(values, count)
-    if sql_type.kind is Kind.DECIMAL:
+    if sql_type.kind in DECIMALS:
         if valid is not None and len(valid) != count:
             valid = np.repeat(valid, count)
-        return column_of(_fit_precision(values, sql_type), arrow_type(sql_type), valid)
+        kind = arrow_type(sql_type)
+        return column_of(_fit_precision(values, kind.precision), kind, valid)
     bitmap = None
     if valid is not None:
         bitmap = _bitmap(valid if len(valid) == count else np.repeat(valid, count))
@@ -177,9 +182,9 @@ def to_array(vector: Vector, sql_type: SqlType, count: int) -> pa.Array:
     return pa.Array.from_buffers(arrow_type(sql_type), count, [bitmap, data])
 
 
-def _fit_precision(values: NDArray[Any], sql_type: SqlType) -> NDArray[Any]:
-    """Return integers of a DECIMAL, 0 for those with too many digits, whose rows have failed."""
-    beyond = too_long(values, sql_type.precision)
+def _fit_precision(values: NDArray[Any], digits: int) -> NDArray[Any]:
+    """Return integers, 0 for those with more than so many digits, whose rows have failed."""
+    beyond = too_long(values, digits)
     return np.where(beyond, 0, values) if np.count_nonzero(beyond) else values
 
 

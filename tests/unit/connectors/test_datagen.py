@@ -16,8 +16,14 @@ from fsql.compiler.sqltypes import (
     DATE,
     DOUBLE,
     INT,
+    SMALLINT,
     STRING,
     TIMESTAMP,
+    TINYINT,
+    UBIGINT,
+    UINT,
+    USMALLINT,
+    UTINYINT,
     array_of,
     decimal_type,
     map_of,
@@ -153,6 +159,30 @@ def test_steps_and_bounds_of_every_kind() -> None:
     assert rows(due, (Column("at", TIMESTAMP),)) == [(first,), (first + 20_000,)]
 
 
+def test_small_and_unsigned_integers() -> None:
+    types = (TINYINT, SMALLINT, UTINYINT, USMALLINT, UINT, UBIGINT)
+    schema: Schema = tuple(Column(f"c{at}", each) for at, each in enumerate(types))
+    made = rows(
+        {
+            "count": "2000",
+            "fields.c1.min": "-2",
+            "fields.c1.max": "1",
+            "fields.c2.values": "0, 255",
+            "fields.c4.start": "4294965000",
+            "fields.c5.min": "9223372036854775806",
+            "fields.c5.max": "9223372036854775807",
+        },
+        schema,
+    )
+    columns = [*zip(*made, strict=True)]
+    assert set(columns[0]) == set(range(128))
+    assert set(columns[1]) == {-2, -1, 0, 1}
+    assert set(columns[2]) == {0, 255}
+    assert (min(columns[3]), max(columns[3])) == (0, 1000)
+    assert columns[4] == tuple(range(4294965000, 4294967000))
+    assert set(columns[5]) == {2**63 - 2, 2**63 - 1}
+
+
 def test_maps_have_each_key_once_in_order() -> None:
     columns = (Column("b", map_of(BOOLEAN, STRING)), Column("n", map_of(INT, array_of(STRING))))
     made = rows({"count": "300"}, columns)
@@ -202,6 +232,13 @@ WRONG = {
         "sequence",
     ): "option 'fields.paid.kind' cannot be sequence: the column is BOOLEAN",
     ("at", "step", "1"): "option 'fields.at.step' is '1'; it must be a duration such as `10 s`",
+    ("u", "min", "-1"): "option 'fields.u.min' is -1, which is out of range",
+    (
+        "u",
+        "step",
+        "-1",
+    ): "option 'fields.u.step' is -1; the column is UINT, which has no negative values",
+    ("u", "values", "1, -1"): "option 'fields.u.values' has a value that does not fit UINT",
     ("m", "min", "1"): 'table "t" has no column "m" that a generator fills',
 }
 
@@ -210,6 +247,6 @@ WRONG = {
 def test_options_that_do_not_fit(given: tuple[str, str, str]) -> None:
     column, option, value = given
     with pytest.raises(FsqlError) as raised:
-        reader({f"fields.{column}.{option}": value})
+        reader({f"fields.{column}.{option}": value}, (*MIXED, Column("u", UINT)))
     (diagnostic,) = raised.value.diagnostics
     assert (diagnostic.code, diagnostic.message) == ("E534", WRONG[given])

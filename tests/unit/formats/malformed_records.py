@@ -7,7 +7,8 @@ The table has these columns:
     customer ROW<name STRING, at TIMESTAMP>, items ARRAY<ROW<n INT>>, day DATE, price DECIMAL(10, 2),
     tiny TINYINT, short SMALLINT, single FLOAT, singles ARRAY<FLOAT>, data BYTES, parts ARRAY<BYTES>,
     clock TIME, clocks ARRAY<TIME>,
-    counts MAP<STRING, BIGINT>, days MAP<DATE, ARRAY<MAP<INT, TIMESTAMP>>>
+    counts MAP<STRING, BIGINT>, days MAP<DATE, ARRAY<MAP<INT, TIMESTAMP>>>,
+    u8 UTINYINT, u64 UBIGINT, u64s ARRAY<UBIGINT>
 """
 
 from __future__ import annotations
@@ -29,6 +30,8 @@ from fsql.compiler.sqltypes import (
     TIME,
     TIMESTAMP,
     TINYINT,
+    UBIGINT,
+    UTINYINT,
     array_of,
     decimal_type,
     map_of,
@@ -60,6 +63,9 @@ COLUMNS: Schema = (
     Column("clocks", array_of(TIME)),
     Column("counts", map_of(STRING, BIGINT)),
     Column("days", map_of(DATE, array_of(map_of(INT, TIMESTAMP)))),
+    Column("u8", UTINYINT),
+    Column("u64", UBIGINT),
+    Column("u64s", array_of(UBIGINT)),
 )
 RECORD_BYTES_MAX = 10_000
 
@@ -134,6 +140,18 @@ MALFORMED = (
     _number("short", "32768", 514, "the number does not fit SMALLINT"),
     _number("short", "-32769", 514, "the number does not fit SMALLINT"),
     _number("short", "1e2", 513, f"expected SMALLINT, {FRACTION}"),
+    _number("u8", "256", 514, "the number does not fit UTINYINT"),
+    _number("u8", "-1", 514, "the number does not fit UTINYINT"),
+    _number("u64", "18446744073709551616", 514, "the number does not fit UBIGINT"),
+    _number("u64", "-1", 514, "the number does not fit UBIGINT"),
+    _number("u64", "1.0", 513, f"expected UBIGINT, {FRACTION}"),
+    _number("u64", '"1"', 513, "expected UBIGINT, found a string"),
+    Malformed(
+        b'{"id":1,"u64s":[1,18446744073709551616]}',
+        514,
+        "u64s[1]",
+        "the number does not fit UBIGINT",
+    ),
     _number("single", "3.5e38", 514, "the number does not fit FLOAT"),
     _number("single", "-1e400", 514, "the number does not fit FLOAT"),
     _number("single", "true", 513, "expected FLOAT, found a boolean"),

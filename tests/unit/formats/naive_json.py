@@ -34,6 +34,10 @@ from fsql.compiler.sqltypes import (
     TIMESTAMP_MAX,
     TIMESTAMP_MIN,
     TINYINT,
+    UBIGINT,
+    UINT,
+    USMALLINT,
+    UTINYINT,
     Kind,
     SqlType,
     array_of,
@@ -72,6 +76,10 @@ _VALUES = {
     Kind.SMALLINT: st.integers(-32_768, 32_767),
     Kind.INT: st.integers(INT_MIN, INT_MAX),
     Kind.BIGINT: _BIGINTS,
+    Kind.UTINYINT: st.integers(0, 2**8 - 1),
+    Kind.USMALLINT: st.integers(0, 2**16 - 1),
+    Kind.UINT: st.integers(0, 2**32 - 1),
+    Kind.UBIGINT: st.integers(0, 2**64 - 1) | st.integers(0, 100_001),
     Kind.FLOAT: st.floats(width=32).map(lambda value: math.nan if math.isnan(value) else value),
     Kind.DOUBLE: _DOUBLES,
     Kind.STRING: TEXT | st.text('"\\\b\f\n\r\t\x00\x1f\x7f a√©', max_size=8),
@@ -88,6 +96,7 @@ _VALUES = {
 _SCALARS = st.sampled_from(
     [
         *(BOOLEAN, TINYINT, SMALLINT, INT, BIGINT, FLOAT, DOUBLE),
+        *(UTINYINT, USMALLINT, UINT, UBIGINT),
         *(STRING, BYTES, DATE, TIME, TIMESTAMP, INTERVAL, NULL),
         *(with_fraction(TIME, 2), with_fraction(TIMESTAMP, 0), with_fraction(TIMESTAMP, 4)),
     ]

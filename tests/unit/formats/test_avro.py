@@ -30,6 +30,10 @@ from fsql.compiler.sqltypes import (
     TIME,
     TIMESTAMP,
     TINYINT,
+    UBIGINT,
+    UINT,
+    USMALLINT,
+    UTINYINT,
     SqlType,
     array_of,
     decimal_type,
@@ -60,6 +64,10 @@ COLUMNS: Schema = (
     Column("id", BIGINT),
     Column("tiny", TINYINT),
     Column("small", SMALLINT),
+    Column("u8", UTINYINT),
+    Column("u16", USMALLINT),
+    Column("u32", UINT),
+    Column("u64", UBIGINT),
     Column("n", INT),
     Column("real", FLOAT),
     Column("ratio", DOUBLE),
@@ -78,14 +86,14 @@ COLUMNS: Schema = (
 )
 ROWS: list[tuple[Any, ...]] = [
     (
-        *(1, -128, 32_767, -3, 0.5, -0.0, "ä", "\xff\0", True),
+        *(1, -128, 32_767, 255, 65_535, 2**32 - 1, 2**64 - 1, -3, 0.5, -0.0, "ä", "\xff\0", True),
         *(1_700_000_000_123_456, -1, 86_399_999_999, -5, -(10**38) + 1),
         *(("x", None), ((1, None), None, ()), (("a", (1, None)), ("b", None))),
         ("a", ((5,), None)),
     ),
     (None,) * len(COLUMNS),
     (
-        *(-(2**63), 127, -32_768, 2**31 - 1, 0.0, 1e300, "", "", False),
+        *(-(2**63), 127, -32_768, 0, 1, 2, 3, 2**31 - 1, 0.0, 1e300, "", "", False),
         *(-1, 2_932_896, 0, 0, 128, (), (), (), (None, None)),
     ),
 ]
@@ -96,7 +104,8 @@ def test_what_is_written_is_read(codec: str, tmp_path: Path) -> None:
     (tmp_path / "a").write_bytes(file_of(COLUMNS, ROWS, codec))
     assert list(read(tmp_path / "a", COLUMNS, 2).rows.values()) == ROWS
     inferred = infer_file_columns(tmp_path / "a")
-    wider = {"tiny": INT, "small": INT, "gap": BIGINT}
+    wider = {"tiny": INT, "small": INT, "u8": INT, "u16": INT, "u32": BIGINT, "gap": BIGINT}
+    wider["u64"] = decimal_type(20, 0)
     assert [(each.name, each.type) for each in inferred if each.name != "customer"] == [
         (each.name, wider.get(each.name, each.type)) for each in COLUMNS[:-1]
     ]
@@ -370,3 +379,20 @@ def test_values_that_make_a_row_malformed(tmp_path: Path) -> None:
     }
     unread = read(tmp_path / "a", columns, read=frozenset({"tiny"}))
     assert [(each.row, each.field) for each in unread.dead_letters] == [(1, "tiny")]
+
+
+def test_numbers_that_an_unsigned_type_does_not_have(tmp_path: Path) -> None:
+    written: Schema = (
+        *(Column("a", INT), Column("b", BIGINT), Column("c", BIGINT)),
+        Column("d", decimal_type(21, 0)),
+    )
+    rows = [(255, 2**32 - 1, 2**63 - 1, 2**64 - 1), (256, 0, 0, 0), (0, 2**32, 0, 0)]
+    rows += [(0, 0, -1, 0), (0, 0, 0, 2**64), (0, 0, 0, -1)]
+    (tmp_path / "a").write_bytes(file_of(written, rows))
+    types = (UTINYINT, UINT, UBIGINT, UBIGINT)
+    columns = tuple(Column(each.name, type_) for each, type_ in zip(written, types, strict=True))
+    found = read(tmp_path / "a", columns)
+    assert found.rows == {0: rows[0]}
+    assert [(each.row, each.code, each.field) for each in found.dead_letters] == [
+        *((1, 514, "a"), (2, 514, "b"), (3, 514, "c"), (4, 514, "d"), (5, 514, "d")),
+    ]

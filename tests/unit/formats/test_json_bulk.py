@@ -28,6 +28,10 @@ from fsql.compiler.sqltypes import (
     TIME,
     TIMESTAMP,
     TINYINT,
+    UBIGINT,
+    UINT,
+    USMALLINT,
+    UTINYINT,
     decimal_type,
 )
 from fsql.formats.json.bulk import BulkDecoder
@@ -256,6 +260,16 @@ FIELDS: dict[str, tuple[Column, SearchStrategy[str]]] = {
         (Column("t", TINYINT), ["127", "-128", "128", "null", "true"]),
         (Column("h", SMALLINT, nullable=False), ["32767", "-32769", "null", "1"]),
         (Column("b", BIGINT), ["12345678", "123456789", "-9223372036854775808", "00", "-", "+1"]),
+        (Column("u8", UTINYINT), ["0", "255", "256", "-1", "null"]),
+        (Column("u16", USMALLINT), ["65535", "65536", "-0"]),
+        (Column("u32", UINT), ["4294967295", "4294967296", "-1"]),
+        (
+            Column("u64", UBIGINT),
+            [
+                *("18446744073709551615", "18446744073709551616", "9223372036854775808", "-1"),
+                *("00", "-0", "1.0", "100000000000000000000", '"1"', "null", "5"),
+            ],
+        ),
         (Column("v", INTERVAL), ["1", "9223372036854775808", "8999999999999999999", '"1"']),
         (
             Column("d", DOUBLE),

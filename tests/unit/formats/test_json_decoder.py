@@ -41,7 +41,8 @@ GOOD = (
     b'"items":[{"n":4}],"day":"2024-10-04","price":"12.5",'
     b'"tiny":-128,"short":32767,"single":0.5,"singles":[1,null],"data":"/w==","parts":["",null],'
     b'"clock":"12:00","clocks":["00:00:00.001",null],'
-    b'"counts":{"b":null,"a":1},"days":{"2024-10-04":[{"10":0,"9":"2024-02-29T23:59Z"}]}}\n'
+    b'"counts":{"b":null,"a":1},"days":{"2024-10-04":[{"10":0,"9":"2024-02-29T23:59Z"}]},'
+    b'"u8":255,"u64":18446744073709551615,"u64s":[1,null]}\n'
 )
 """A record with a value in every column, none of which may change with the records beside it."""
 GOOD_ROW = (
@@ -49,6 +50,7 @@ GOOD_ROW = (
     *(("a",), ((3,),), (FEBRUARY,), ("n", 0), ((4,),), 20_000, 1250),
     *(-128, 32_767, 0.5, (1.0, None), "\xff", ("", None), 43_200_000_000, (1000, None)),
     *((("a", 1), ("b", None)), ((20_000, (((9, FEBRUARY), (10, 0)),)),)),
+    *(255, 2**64 - 1, (1, None)),
 )
 
 

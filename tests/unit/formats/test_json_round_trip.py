@@ -21,6 +21,10 @@ from fsql.compiler.sqltypes import (
     TIME,
     TIMESTAMP,
     TINYINT,
+    UBIGINT,
+    UINT,
+    USMALLINT,
+    UTINYINT,
     array_of,
     map_of,
     row_of,
@@ -50,15 +54,27 @@ TYPES = (
     TIME,
     TIMESTAMP,
     INTERVAL,
+    UTINYINT,
+    USMALLINT,
+    UINT,
+    UBIGINT,
 )
 NESTED = row_of(
     (("c0", BIGINT), ("in", row_of((("at", TIMESTAMP), ("s", STRING)))), ("l", array_of(TIMESTAMP)))
 )
-MAPS = (map_of(STRING, TIMESTAMP), map_of(BIGINT, BYTES), array_of(map_of(INT, STRING)))
+MAPS = (
+    map_of(STRING, TIMESTAMP),
+    map_of(BIGINT, BYTES),
+    array_of(map_of(INT, STRING)),
+    map_of(UBIGINT, UINT),
+)
 COLUMNS: Schema = tuple(
     Column(f"c{i}", sql_type)
     for i, sql_type in enumerate(
-        (*TYPES, array_of(array_of(BIGINT)), array_of(TIMESTAMP), NESTED, array_of(NESTED), *MAPS)
+        (
+            *(*TYPES, array_of(array_of(BIGINT)), array_of(UBIGINT), array_of(TIMESTAMP)),
+            *(NESTED, array_of(NESTED), *MAPS),
+        )
     )
 )
 

@@ -28,12 +28,17 @@ from fsql.compiler.sqltypes import (
     TIME,
     TIMESTAMP,
     TINYINT,
+    UBIGINT,
+    UINT,
+    USMALLINT,
+    UTINYINT,
     SqlType,
     array_of,
     decimal_type,
     map_of,
     row_of,
 )
+from fsql.formats.parquet.inferred import infer_file_columns
 from fsql.formats.parquet.parts import ParquetParts
 from fsql.formats.parquet.split import ParquetSplit
 from fsql.runtime.arrow_types import to_arrow
@@ -98,6 +103,9 @@ FITS = [
     (pa.array([2**64 - 1, 0, None], pa.uint64()), decimal_type(20, 0), [2**64 - 1, 0, None]),
     (pa.array([2**64 - 1], pa.uint64()), decimal_type(22, 2), [100 * (2**64 - 1)]),
     (pa.array([255], pa.uint8()), decimal_type(3, 0), [255]),
+    (pa.array([255, None], pa.uint8()), USMALLINT, [255, None]),
+    (pa.array([2**32 - 1], pa.uint32()), UBIGINT, [2**32 - 1]),
+    (pa.array([[2**64 - 1], None], pa.list_(pa.uint64())), array_of(UBIGINT), [(2**64 - 1,), None]),
     (pa.array([1, 2], pa.int32()), DOUBLE, [1.0, 2.0]),
     (pa.array([0.5], pa.float32()), DOUBLE, [0.5]),
     (pa.array(["a", "b", "a"]).dictionary_encode(), STRING, ["a", "b", "a"]),
@@ -134,6 +142,8 @@ def test_types_that_fit(
         (pa.array([0.5]), FLOAT),
         (pa.array([1], pa.int32()), FLOAT),
         (pa.array([1], pa.uint64()), BIGINT),
+        (pa.array([1], pa.int8()), UBIGINT),
+        (pa.array([1], pa.uint16()), UTINYINT),
         (pa.array([1], pa.uint64()), decimal_type(19, 0)),
         (pa.array([1]), DOUBLE),
         (pa.array([0.5]), BIGINT),
@@ -219,8 +229,15 @@ def test_maps_of_others_are_sorted_and_have_each_key_once(tmp_path: Path) -> Non
 
 
 def test_small_numbers(tmp_path: Path) -> None:
-    columns = (Column("a", TINYINT), Column("b", SMALLINT), Column("c", FLOAT))
-    rows = [(-128, 32_767, 0.10000000149011612), (None, None, None), (0, 0, -0.0)]
+    columns = (
+        *(Column("a", TINYINT), Column("b", SMALLINT), Column("c", FLOAT)),
+        *(Column("d", UTINYINT), Column("e", USMALLINT), Column("f", UINT), Column("g", UBIGINT)),
+    )
+    rows = [
+        (-128, 32_767, 0.10000000149011612, 255, 65_535, 2**32 - 1, 2**64 - 1),
+        (None,) * 7,
+        (0, 0, -0.0, 0, 0, 0, 0),
+    ]
     arrays = [
         to_arrow(list(values), column.type)
         for values, column in zip(zip(*rows, strict=True), columns, strict=True)
@@ -229,7 +246,8 @@ def test_small_numbers(tmp_path: Path) -> None:
     parts = ParquetParts(SinkTable("out", columns, (), Changes.APPEND, None), 10, "zstd")
     (tmp_path / "a").write_bytes(parts.file(parts.rows(Release(arrays, None, roots, roots))))
     kinds = [str(field.type) for field in pq.read_schema(tmp_path / "a")]
-    assert kinds == ["int8", "int16", "float"]
+    assert kinds == ["int8", "int16", "float", "uint8", "uint16", "uint32", "uint64"]
+    assert infer_file_columns(tmp_path / "a") == columns
     read = read_all(ParquetSplit("a", tmp_path / "a", columns).open(), columns, 9)
     assert list(read.rows.values()) == rows
 
