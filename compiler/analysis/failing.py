@@ -56,9 +56,13 @@ if TYPE_CHECKING:
 
     Row = tuple[Value, ...]
 
-_DIVIDED: Final = {"divide": {501, 502}, "modulo": {501}, "to_timestamp": {503, 504}}
-
-
+_OF_FUNCTIONS: Final = {
+    "divide": {501, 502},
+    "modulo": {501},
+    "to_timestamp": {503, 504},
+    **dict.fromkeys(("json_document", "unmapped_operation"), {503}),
+}
+"""The errors of functions that have others than E504 for a time and E502."""
 _OF_PYTHON: Final = {508, 509}
 
 
@@ -81,7 +85,7 @@ def codes_of(part: Node) -> set[int]:  # noqa: PLR0911 - one line for each kind
         case Call(function=name, type=kind):
             if name.startswith(PREFIX):
                 return _OF_PYTHON
-            return _DIVIDED.get(name, {504} if kind in {DATE, TIMESTAMP} else {502})
+            return _OF_FUNCTIONS.get(name, {504} if kind in {DATE, TIMESTAMP} else {502})
         case Cast(argument=argument):
             return {502, 503, 504} if argument.type.contains(Kind.STRING) else {502}
         case _:
