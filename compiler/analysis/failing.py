@@ -60,7 +60,8 @@ _OF_FUNCTIONS: Final = {
     "divide": {501, 502},
     "modulo": {501},
     "to_timestamp": {503, 504},
-    **dict.fromkeys(("json_document", "unmapped_operation"), {503}),
+    "json_document": {503},
+    "unmapped_operation": {503},
 }
 """The errors of functions that have others than E504 for a time and E502."""
 _OF_PYTHON: Final = {508, 509}

@@ -130,12 +130,17 @@ def _match(
 
 def _functions(name: str) -> tuple[Function, Function]:
     (plain,) = (each for each in JSON_FUNCTIONS if each.name == name)
-    find = next(each.scalar for each in plain.signatures if len(each.parameters) == 2)
+    signature = next(each for each in plain.signatures if len(each.parameters) == 2)
+    find, result = signature.scalar, signature.result
     made = (
         Function(
             f"{name}_or_fail" if fails else f"{name}_or",
             (),
-            (Signature((STRING,) * (6 if fails else 4), STRING, find, fallible=fails),),
+            (
+                Signature(
+                    ((STRING,) * (4 if fails else 2)) + (result,) * 2, result, find, fallible=fails
+                ),
+            ),
             Nullability.ALWAYS,
             strict=False,
             literal_check=wild_path_error,
