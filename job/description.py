@@ -73,7 +73,8 @@ class JobDescription(msgspec.Struct, frozen=True):
     time and origin, from which an added output exists, by the name of the output.  `functions` are the
     folders of its functions in Python, `modules` the digests of their modules, by name.  `columns` are those
     that were inferred from its input, by table.  Workers write statistics every `tick_seconds`, never if it
-    is 0.  `first` has the changes to its plan because of a profile of its input.
+    is 0.  `first` has the changes to its plan because of a profile of its input.  `hosted` says whether
+    worker 0 is in the process of the coordinator since the last start, None if that is not known.
     """
 
     job: str
@@ -101,6 +102,7 @@ class JobDescription(msgspec.Struct, frozen=True):
     modules: dict[str, str] = msgspec.field(default_factory=dict)
     columns: dict[str, str] = msgspec.field(default_factory=dict)
     first: FirstPlan | None = None
+    hosted: bool | None = None
 
     def script(self) -> Script:
         """Return the script."""

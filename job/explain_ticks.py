@@ -31,7 +31,11 @@ if TYPE_CHECKING:
     from fsql.job.compilation import Compiled
     from fsql.optimizer.choose_tick import TickChoice
 
-_BY_DEFAULT = "coordinator: in the process of worker 0, unless the run has --apart"
+_PLACES = {
+    True: "coordinator: in the process of worker 0",
+    False: "coordinator: in a process of its own",
+}
+_UNKNOWN = "coordinator: no record of its process; taken to be that of worker 0, as for live input"
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,8 +102,9 @@ class TicksOfJob:
 def ticks_of_job(state: Path, *, deployed: bool) -> TicksOfJob:
     """Return the plan of the job in a state directory, with its last and its next tick.
 
-    Each node of a deployed job has its own process.  A run with live input has worker 0 in that of the
-    coordinator, unless it was started with another option.
+    The description of a job says since its last start whether worker 0 is in the process of the coordinator.
+    Where it does not, each node of a deployed job is taken to have its own process, and a run with live input
+    to have worker 0 in that of the coordinator.
 
     Raises:
         FsqlError: E614, if there is no job; E615, E621, E623 or E643, if it cannot be read; or if its script
@@ -109,7 +114,9 @@ def ticks_of_job(state: Path, *, deployed: bool) -> TicksOfJob:
     compiled, at_start = compile_and_plan(job)
     records = read_ticks(state)[1] if has_coordination(state) else []
     taken = taken_ticks(job, records)
-    hosted = not deployed and any(is_live(table) for table in compiled.job.tables)
+    hosted = job.hosted
+    if hosted is None:
+        hosted = not deployed and any(is_live(table) for table in compiled.job.tables)
     history = read_bin_history(state)
     situation = situation_of(at_start, job, records, history, hosted=hosted, now=time.time())
     plan, last = situation.plan, None
@@ -119,7 +126,8 @@ def ticks_of_job(state: Path, *, deployed: bool) -> TicksOfJob:
         last = LastTick(proposal.tick, proposal.reason, tuple(changed_plan(before, plan)))
     statistics = newest_statistics(state)
     choice = choose_tick(situation, statistics)
-    reasons = (*choice.reasons, _BY_DEFAULT) if hosted else choice.reasons
+    place = [_PLACES[hosted]] if job.hosted is not None else [_UNKNOWN] * hosted
+    reasons = (*choice.reasons, *place)
     difference = tuple(changed_plan(plan, _plan_with(plan, choice)))
     return TicksOfJob(compiled, plan, last, NextTick(reasons, difference, statistics.problems))
 

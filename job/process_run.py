@@ -270,6 +270,7 @@ def make_description(
         modules=modules_of(compiled.job),
         columns=dict(script.columns),
         first=first,
+        hosted=bool(hosting_flags(compiled, options, process_options)),
         coordination=None if coordination is None else str(coordination),
     )
 

@@ -83,7 +83,7 @@ def test_without_statistics_there_is_no_estimate(state: Path) -> None:
         "  owners: stay; no estimate, 0 of 2 intervals since the last tick are measured\n"
         f"  {OPERATOR}: ordered stays; no estimate of repairs\n"
         f"  {RUN}: stay; no estimate of {', '.join(CONDITIONS)}\n"
-        "  coordinator: in the process of worker 0, unless the run has --apart\n"
+        "  coordinator: no record of its process; taken to be that of worker 0, as for live input\n"
         "difference that it would make:\n"
         "  none\n"
     )
@@ -111,11 +111,20 @@ def test_the_last_tick_and_the_next_one(state: Path) -> None:
         f"  {OPERATOR}: speculative stays; no estimate of repairs\n"
         f"  {RUN}: other order; #2 and #0 and #1 takes 914 ns a row and #0 and #1, then #2 246 ns,"
         " which saves 21.4% of a core; no estimate of 3 of 3 pairs, taken as independent\n"
-        "  coordinator: in the process of worker 0, unless the run has --apart\n"
+        "  coordinator: no record of its process; taken to be that of worker 0, as for live input\n"
         "difference that it would make:\n"
         "  filters of stage 0: (a > 3) AND (a < 9), then (b > 2);"
         " was (b > 2) AND (a > 3) AND (a < 9)\n"
     )
+
+
+@pytest.mark.parametrize(
+    ("hosted", "place"), [(True, "in the process of worker 0"), (False, "in a process of its own")]
+)
+def test_where_the_coordinator_is(state: Path, *, hosted: bool, place: str) -> None:
+    job = msgspec.structs.replace(JOB, hosted=hosted)
+    (state / FILE_OF_JOB).write_bytes(msgspec.json.encode(job))
+    assert f"\n  coordinator: {place}\ndifference that it would make:\n" in sections(state)
 
 
 def test_json_has_the_same(state: Path) -> None:
