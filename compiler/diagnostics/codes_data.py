@@ -19,7 +19,7 @@ DATA_ROWS: Final[tuple[Row, ...]] = (
         "E502",
         "number out of range",
         "The result does not fit its type: INT has 32 bits, UINT no negative values, a DECIMAL its digits.",
-        "Cast an INT operand to BIGINT or DECIMAL, cast to DOUBLE (15 digits), or filter out such rows.",
+        "Cast an INT or unsigned operand to BIGINT or DECIMAL, cast to DOUBLE, or filter out such rows.",
         "SELECT a * a FROM t;  -- a row with a = 9223372036854775807",
     ),
     (

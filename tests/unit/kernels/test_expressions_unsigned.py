@@ -113,5 +113,10 @@ def test_comparisons_of_large_integers() -> None:
         [((2**63 - 1, 2**63), True), ((GREATEST, 1), False), ((GREATEST, GREATEST), False)],
     )
     check_table(call("bitxor", UBIGINT), [UBIGINT, UBIGINT], [((GREATEST, 1), GREATEST - 1)])
+    check_table(
+        call("try_add", UBIGINT),
+        [UBIGINT, UBIGINT],
+        [((GREATEST, 1), None), ((2**63, 1), 2**63 + 1)],
+    )
     check_table(call("to_hex", STRING), [UBIGINT], [((GREATEST,), "f" * 16)])
     check_table(call("negate", decimal_type(20, 0)), [UBIGINT], [((GREATEST,), -GREATEST)])
