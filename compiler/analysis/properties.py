@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from itertools import product
 from typing import TYPE_CHECKING, Final
 
+from fsql.compiler.analysis.row_numbers import numbered_keys
 from fsql.compiler.analysis.time_units import unit_us
 from fsql.compiler.expression import Call, Cast, ColumnRef, Expression, Literal
 from fsql.compiler.logical import (
@@ -186,7 +187,7 @@ def _keys(
         case Filter():
             found = [frozenset(key) - _fixed_columns(plan) for key in below[0]]
         case Over() | AssignSessions():
-            found = [frozenset(key) for key in below[0]]
+            found = [*map(frozenset, below[0]), *numbered_keys(plan)]
         case Rank():
             found = _keys_of_ranks(plan, below[0], windows)
         case Project():
@@ -214,8 +215,7 @@ def _keys_of_groups(
             others.append(index)
         else:
             by_windows.setdefault(column.windows, []).append(index)
-    choices = product(*by_windows.values())
-    return [frozenset((*others, *chosen)) for chosen in choices]
+    return [frozenset((*others, *chosen)) for chosen in product(*by_windows.values())]
 
 
 def _known_by_one_bound(windows: AssignWindows | AssignSessions) -> bool:

@@ -30,6 +30,13 @@ CREATE VIEW totals AS SELECT i, b, SUM(i) AS s FROM t GROUP BY i, b;
         ("SELECT n FROM counts", ()),
         ("SELECT UPPER(k) AS k, n FROM counts", ()),
         ("SELECT DISTINCT k, b FROM t", (("k", "b"),)),
+        # Numbers in the total order, unless they are those of some rows, or of a frame.
+        ("SELECT k, b FROM t QUALIFY ROW_NUMBER() OVER (PARTITION BY k) = 1", (("k",),)),
+        ("SELECT k, ROW_NUMBER() OVER (PARTITION BY k) AS n FROM t", (("k", "n"),)),
+        ("SELECT k, COUNT(*) OVER (PARTITION BY k ROWS 3 PRECEDING) AS n FROM t", ()),
+        ("SELECT k, COUNT(b) OVER (PARTITION BY k ROWS UNBOUNDED PRECEDING) AS n FROM t", ()),
+        ("SELECT k, COUNT(*) OVER (PARTITION BY k ORDER BY at) AS n FROM t", ()),
+        ("SELECT ROW_NUMBER() OVER (PARTITION BY UPPER(k)) AS n, k FROM t", ()),
         # INT to DOUBLE keeps numbers apart, BIGINT to DOUBLE does not.
         ("SELECT i, b FROM totals UNION ALL SELECT i, b FROM totals", ()),
         ("SELECT CAST(i AS DOUBLE) AS i, b FROM totals", (("i", "b"),)),
