@@ -8,10 +8,11 @@ from __future__ import annotations
 from typing import Final
 
 from fsql.compiler import syntax
+from fsql.compiler.parser.json_elements import json_array
 
 _ALIAS: Final = "exploded"
 _NAMES: Final = {"EXPLODE": "col", "UNNEST": "unnest"}
-"""The functions, with the names of columns without an alias."""
+"""The functions, with the names of columns without an alias; those of JSON have their own names."""
 _Items = tuple[syntax.SelectItem | syntax.Star, ...]
 
 
@@ -40,7 +41,8 @@ def explode_items(
         column = syntax.Identifier(span, f"{_ALIAS}{number}")
         reference = syntax.ColumnReference(span, (syntax.Identifier(span, _ALIAS), column))
         assert isinstance(item.expression, syntax.FunctionCall)
-        alias = item.alias or syntax.Identifier(span, _NAMES[_called(item.expression)])
+        called = _called(item.expression)
+        alias = item.alias or syntax.Identifier(span, _NAMES.get(called, called.lower()))
         changed[index] = syntax.SelectItem(item.span, reference, alias)
         columns.append(column)
     first, *others = exploded.values()
@@ -53,11 +55,14 @@ def explode_items(
 
 
 def _exploded_array(expression: syntax.Expression) -> syntax.Expression | None:
-    """Return the argument of `EXPLODE(a)` or `UNNEST(a)`; None for other expressions."""
+    """Return the array of `EXPLODE(a)`, `UNNEST(a)` and elements of JSON; None for other expressions."""
     if not isinstance(expression, syntax.FunctionCall) or len(expression.arguments) != 1:
         return None
     (array,) = expression.arguments
-    return None if isinstance(array, syntax.Star) or _called(expression) not in _NAMES else array
+    if isinstance(array, syntax.Star):
+        return None
+    name = _called(expression)
+    return array if name in _NAMES else json_array(name, expression.span, array)
 
 
 def _called(call: syntax.FunctionCall) -> str:

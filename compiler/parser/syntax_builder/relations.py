@@ -8,6 +8,7 @@ from typing import cast as typed
 
 from fsql.compiler import syntax
 from fsql.compiler.diagnostics import Diagnostic, FsqlError, Label
+from fsql.compiler.parser.json_elements import json_relation
 
 if TYPE_CHECKING:
     from fsql.compiler.parser.lexer import Token
@@ -140,9 +141,10 @@ def table_function(
     name: syntax.QualifiedName,
     arguments: tuple[_Value | syntax.NamedArgument, ...],
     alias: syntax.TableAlias | None,
-) -> syntax.TableFunction:
-    """Return `TABLE(f(a))` or `f(a)`."""
-    return syntax.TableFunction(span, name, arguments, lateral is not None, alias)
+) -> syntax.TableFunction | syntax.Unnest:
+    """Return `TABLE(f(a))` or `f(a)`; a function of PostgreSQL for elements of JSON as UNNEST."""
+    elements = json_relation(span, name, arguments, alias)
+    return elements or syntax.TableFunction(span, name, arguments, lateral is not None, alias)
 
 
 def table_arguments(

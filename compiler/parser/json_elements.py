@@ -1,0 +1,85 @@
+"""Functions of PostgreSQL that return the elements of JSON: UNNEST of arrays that other functions make.
+
+FROM t, jsonb_array_elements(a) AS e(x)   →   FROM t, UNNEST(JSON_ITEMS(a)) AS e(x)
+FROM t, jsonb_each(a) AS e                →   FROM t, UNNEST(rows of the keys and values) AS e(key, value)
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from fsql.compiler import syntax
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from fsql.compiler.text.source import Span
+
+_ARRAYS: Final = frozenset(
+    f"{prefix}_ARRAY_ELEMENTS{suffix}" for prefix in ("JSON", "JSONB") for suffix in ("", "_TEXT")
+)
+_OBJECTS: Final = frozenset(
+    f"{prefix}_EACH{suffix}" for prefix in ("JSON", "JSONB") for suffix in ("", "_TEXT")
+)
+_ELEMENT: Final = "an element"
+"""The parameter of a lambda, which must not hide a column of the document."""
+
+
+def json_array(name: str, span: Span, document: syntax.Expression) -> syntax.Expression | None:
+    """Return the array of the elements that a function returns; None for other functions.
+
+    The name is in upper case.  With `_TEXT`, strings are without quotes, and null is NULL.
+    """
+    if name not in _ARRAYS:
+        return None
+    items = _call(span, "JSON_ITEMS", document)
+    if not name.endswith("_TEXT"):
+        return items
+    whole = syntax.StringLiteral(span, "$")
+    return _of_each(span, items, _call(span, "JSON_EXTRACT_STRING", _element(span), whole))
+
+
+def json_relation(
+    span: Span,
+    name: syntax.QualifiedName,
+    arguments: Sequence[object],
+    alias: syntax.TableAlias | None,
+) -> syntax.Unnest | None:
+    """Return a call of such a function in FROM as UNNEST; None for other calls."""
+    called = name.parts[-1].name.upper()
+    if len(arguments) != 1 or len(name.parts) > 1 or called not in _ARRAYS | _OBJECTS:
+        return None
+    (document,) = arguments
+    if not isinstance(document, syntax.Expression):
+        return None
+    if called in _ARRAYS:
+        array = json_array(called, span, document)
+        assert array is not None
+        if alias is None:
+            alias = syntax.TableAlias(span, name.parts[-1], (syntax.Identifier(span, "value"),))
+        return syntax.Unnest(span, array, ordinality=False, alias=alias)
+    keys = _call(span, "JSON_KEYS", document)
+    get = "JSON_GET_TEXT" if called.endswith("_TEXT") else "JSON_GET"
+    key = _element(span)
+    entry = syntax.RowConstructor(span, (key, _call(span, get, document, key)))
+    entries = _of_each(span, keys, entry)
+    alias = alias or syntax.TableAlias(span, name.parts[-1])
+    if not alias.columns:
+        columns = tuple(syntax.Identifier(span, column) for column in ("key", "value"))
+        alias = replace(alias, columns=columns)
+    return syntax.Unnest(span, entries, ordinality=False, alias=alias)
+
+
+def _element(span: Span) -> syntax.ColumnReference:
+    return syntax.ColumnReference(span, (syntax.Identifier(span, _ELEMENT),))
+
+
+def _of_each(span: Span, array: syntax.Expression, value: syntax.Expression) -> syntax.Expression:
+    body = syntax.Lambda(span, (syntax.Identifier(span, _ELEMENT),), value)
+    return _call(span, "TRANSFORM", array, body)
+
+
+def _call(span: Span, name: str, *arguments: syntax.Expression) -> syntax.FunctionCall:
+    function = syntax.QualifiedName(span, (syntax.Identifier(span, name),))
+    return syntax.FunctionCall(span, function, arguments)
