@@ -57,6 +57,34 @@ def correlated(reporter: Reporter, **flags: Any) -> None:  # noqa: ANN401
         print_measurements(reporter, [fields])
 
 
+@click.command(
+    "hot-join", short_help="Compare a join whose hot key is divided with one where it is not."
+)
+@number("--rows", "Number of rows of each run.", 4_000_000)
+@number("--share", "Percentage of rows with the hot key.", 60)
+@number("--keys", "Number of keys of the other rows.", 1_000)
+@number("--workers", "Number of workers, and of files that they read.", 4)
+@number("--rounds", "Number of runs of each variant.", 1)
+@picture("the throughput of each variant")
+@pass_reporter
+def hot_join(reporter: Reporter, picture: TextIO | None, **flags: Any) -> None:  # noqa: ANN401
+    """Join rows of which most have one key, without and with the hint SKEW, by turns.
+
+    "whole" has all rows of the hot key on one worker, "divided" on all of them.  "rows_per_busy_second" are
+    rows by the processor time of the busiest worker, and "busiest_over_mean" is that time by the mean.
+    "bytes_equal" compares the output with that of the first run.  After the runs, the medians of the
+    throughputs are compared.
+    """
+    from fsql.benchmarks.hot_join import HotJoin, hot_join_svg, measure_hot_join
+
+    measured = []
+    for fields in measure_hot_join(HotJoin(**flags)):
+        measured.append(fields)
+        print_measurements(reporter, [fields])
+    if picture is not None:
+        click.echo(hot_join_svg(measured), picture, nl=False)
+
+
 @click.command("profile", short_help="Measure what a profile of the input gains before a tick.")
 @click.option(
     "--load",

@@ -1,7 +1,5 @@
 """The drifting-state graph: `Map`, `Broadcast`, `Merge`, `Grouping`, between `Source` and `Sink`.
 
-See FlameStream (2018), sections 2.2 to 2.7, and FlameStream data flow, in docs/bibliography.md.
-
 A vertex lists its inputs; a cycle is an input that comes later in `Graph.vertices` (always an input of the
 `Merge` before a `Grouping`).  Business logic is stateless: it is described by the map functions below, as
 data.  State is an item that flows around the cycle
@@ -10,10 +8,10 @@ data.  State is an item that flows around the cycle
                ▲                                                        │
                └────────────────────────────────────────────────────────┘
 
-Combine is applied to `(item)`, `(state, item)` or `(item, state)`; it drops the last, which is a state
-after the item that made it.  It returns a state, which includes the rows that its last item caused;
-finish returns these rows.  `fsql.runtime.model` executes the cycle literally; a tick plan fuses each
-cycle into one fold.
+Combine is applied to `(item)`, `(state, item)` or `(item, state)`; it drops the last, which is a state after
+the item that made it.  It returns a state with the rows that its last item caused; finish returns these rows.
+`fsql.runtime.model` executes the cycle literally; a tick plan fuses each cycle into one fold.
+See FlameStream (2018), sections 2.2 to 2.7, and FlameStream data flow, in docs/bibliography.md.
 """
 
 from __future__ import annotations
@@ -107,6 +105,19 @@ class ToRoot(MapFunction):
 
 
 @dataclass(frozen=True, eq=False)
+class ToParts(MapFunction):
+    """Append the part of the row's key (`logical.HotKeys`): 0, or for a hot key one of `parts` other numbers.
+
+    With `copied`, a row with a hot key becomes a row for each; otherwise its position determines the one.
+    """
+
+    key: Expression
+    values: tuple[int | str, ...]
+    parts: int
+    copied: bool
+
+
+@dataclass(frozen=True, eq=False)
 class ScanRows(MapFunction):
     """Append `ordinal`, the number of the scan, to the path.  (`logical.Scan`)."""
 
@@ -140,8 +151,7 @@ class Closing(Node):
 class SessionClosing(Closing):
     """When sessions close: see `logical.session_close_time`.
 
-    A row may be the last of its session; so each row gives its bucket a punctuation of its own, unless that
-    would precede the row.
+    A row may be the last of its session, so its bucket gets a punctuation, if that does not precede the row.
     """
 
 
@@ -269,7 +279,8 @@ class CombineJoin(Combine):
 
     Rows with a NULL key are left out; an outer join has keys that are not NULL on the sides that it keeps.
     With `closing` a key, the one at `window_end`, is a bound of windows of both sides: no row of a window
-    comes after its closing, which changes nothing but frees the state.
+    comes after its closing, which changes nothing but frees the state.  With `by_position`, the path of a
+    pair ends with the position of its earlier row: see `logical.Join`.
     """
 
     left_keys: tuple[Expression, ...]
@@ -284,6 +295,7 @@ class CombineJoin(Combine):
     input_append_only: bool
     kind: JoinKind = JoinKind.INNER
     closing: Closing | None = None
+    by_position: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -333,10 +345,9 @@ class Merge(Operation):
 class Grouping(Operation):
     """Bucket items by `keys`; for each item in order, the tuple of the last `window` items.
 
-    `keys` has one tuple of expressions for each side (one, or two for a join); a state is in the bucket
-    of the item that made it.  With `closing`, each bucket holds its punctuation from the start; see also
-    `SessionClosing`.  With `by_root`, a bucket has a punctuation after the rows of each root.
-    A row of a join with a NULL key enters no bucket.
+    `keys` has one tuple of expressions for each side (one, or two for a join); a state is in the bucket of
+    the item that made it.  With `closing`, each bucket has its punctuation from the start (`SessionClosing`:
+    several), with `by_root` one after the rows of each root.  A join's rows with a NULL key enter none.
     """
 
     keys: tuple[tuple[Expression, ...], ...]
@@ -366,8 +377,7 @@ class Vertex:
     """One operation in the graph.  `inputs` are indexes of vertices; `schema` and `depth` of its rows.
 
     `origin` names the logical operator that it was lowered from, for display; `cycle` is the number of the
-    drifting-state cycle it belongs to, if any, and `operator` the stable id of the operator that the cycle
-    stands for.
+    drifting-state cycle it belongs to, if any, and `operator` the stable id of the operator of the cycle.
     """
 
     operation: Operation

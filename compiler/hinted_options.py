@@ -58,7 +58,7 @@ def _hinted_table(
     """Return the declaration of a table with hints, and its name."""
     options: list[syntax.TableOption] = []
     for hint in hints:
-        if hint.name.name.upper() != _OPTIONS or hint.tables:
+        if hint.name.name.upper() != _OPTIONS or hint.arguments:
             written = hint.name.name.upper()
             message = f"hint {written} is not allowed after the name of a table"
             help_ = f"write it after SELECT: SELECT /*+ {written}(…) */ …"

@@ -52,7 +52,7 @@ _NOT_COMPUTED: Final = frozenset(
 _FORMER_NAMES: Final[Mapping[tuple[type[Node], str], str]] = {(OverCall, "delay"): "behind"}
 """Fields that were renamed, by what they are called in the form: state is kept under ids made with that."""
 
-_LATER_FIELDS: Final = frozenset({"row_time", "idle_us"})
+_LATER_FIELDS: Final = frozenset({"row_time", "idle_us", "hot_keys", "by_position"})
 """Fields that operators and tables got later: plans without them keep their ids."""
 
 _Form = object

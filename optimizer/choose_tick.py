@@ -20,7 +20,7 @@ from fsql.compiler.plan_choices import NO_CHOICES, PlanChoices
 from fsql.compiler.statistics import TICK_SECONDS
 from fsql.compiler.tick_plan import FoldHead, Policy
 from fsql.optimizer.filter_orders import choose_filter_orders
-from fsql.optimizer.hot_keys import choose_pre_aggregations
+from fsql.optimizer.hot_keys import advise_divisions, choose_pre_aggregations
 from fsql.optimizer.owner_choice import choose_owners
 
 if TYPE_CHECKING:
@@ -80,6 +80,7 @@ def choose_tick(situation: Situation, statistics: Statistics) -> TickChoice:
     least_rows, of_hot_keys = choose_pre_aggregations(situation.plan, statistics, situation.since)
     if least_rows and owners is not None:
         owners, reason = None, "owners: stay; the pre-aggregation changes the loads"
+    of_hot_keys += advise_divisions(situation.plan, statistics)
     filters, of_filters = choose_filter_orders(situation.plan, statistics)
     choices = PlanChoices(policies, filters, least_rows)
     return TickChoice(owners, choices, (reason, *reasons, *of_hot_keys, *of_filters))

@@ -20,7 +20,7 @@ from fsql.compiler.tick_plan import FoldHead
 from fsql.optimizer.choose_tick import TickChoice
 from fsql.optimizer.condition_pairs import condition_pairs
 from fsql.optimizer.filter_orders import choose_filter_orders
-from fsql.optimizer.hot_keys import choose_pre_aggregations
+from fsql.optimizer.hot_keys import advise_divisions, choose_pre_aggregations
 from fsql.optimizer.levelling import by_owners, level_exchanges
 from fsql.optimizer.local_exchanges import exchanges_in_groups
 from fsql.optimizer.replay import IMBALANCE, over_mean
@@ -39,6 +39,7 @@ def choose_first(plan: TickPlan, profile: Profile) -> TickChoice:
     statistics = as_statistics(profile)
     least_rows, of_hot_keys = choose_pre_aggregations(plan, statistics)
     owners, reason = _owners(plan, profile, dict(least_rows))
+    of_hot_keys += advise_divisions(plan, statistics)
     filters, of_filters = choose_filter_orders(plan, statistics)
     choices = PlanChoices((), filters, least_rows)
     return TickChoice(owners, choices, (reason, *of_hot_keys, *of_filters))

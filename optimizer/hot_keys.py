@@ -2,14 +2,19 @@
 
 A bin has one owner, so a key with more than one worker's share of the rows limits how far owner maps can
 level loads.  If such a key alone makes a worker the busiest by `IMBALANCE`, and this worker is busy enough,
-its rows are pre-aggregated on the workers that read them.
+its rows are pre-aggregated on the workers that read them.  Those of a join can be divided by the hint SKEW,
+which is part of the query, so this is only said.
 """
 
 from __future__ import annotations
 
+from collections import defaultdict
 from typing import TYPE_CHECKING, Final
 
+from fsql.compiler.graph import CombineJoin
+from fsql.compiler.logical import JoinKind
 from fsql.compiler.pre_aggregation import pre_aggregations_of
+from fsql.compiler.tick_plan import FoldHead
 
 if TYPE_CHECKING:
     from fsql.compiler.tick_plan import TickPlan
@@ -61,6 +66,40 @@ def choose_pre_aggregations(
                 f" {takes}"
             )
     return tuple(chosen), reasons
+
+
+def advise_divisions(plan: TickPlan, statistics: Statistics) -> list[str]:
+    """Return a line for each inner join with a key that makes a worker the busiest: a hint may divide it."""
+    lines = []
+    for stage in plan.stages:
+        head = stage.head
+        if not isinstance(head, FoldHead) or not isinstance(head.combine, CombineJoin):
+            continue
+        join = head.combine
+        may = join.kind is JoinKind.INNER and join.input_append_only and not join.by_position
+        found = _hottest_of_sides(statistics, head.operator) if may else None
+        if found is not None and _gain(found, plan.workers) > 1 + IMBALANCE:
+            side = "right" if found.side else "left"
+            lines.append(
+                f"hot keys of {head.operator}: stay; {_share(found)}, on the {side}, so its worker gets"
+                f" {_gain(found, plan.workers):.2f} times the mean or more; the hint SKEW can divide them"
+            )
+    return lines
+
+
+def _hottest_of_sides(statistics: Statistics, operator: str) -> HeavyKey | None:
+    """Return the known key of a join with the most rows of a side; its share is that of both sides' rows."""
+    rates: defaultdict[int, float] = defaultdict(float)
+    for each in statistics.loads:
+        if each.operator == operator:
+            rates[each.side] += each.rows_per_second
+    total = sum(rates.values())
+    of_both = [
+        each._replace(share=each.share * rates[each.side] / total)
+        for each in statistics.heavy
+        if each.operator == operator and total
+    ]
+    return max(of_both, key=lambda each: (each.share, -each.hash), default=None)
 
 
 def _hottest(statistics: Statistics, operator: str) -> HeavyKey | None:

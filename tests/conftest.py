@@ -26,6 +26,7 @@ TESTS = Path(__file__).parent
 SLOW = (
     "cli/test_bench.py",
     "cli/test_bench_drift.py",
+    "cli/test_bench_hot_keys.py",
     "cli/test_bench_sharing.py",
     "cli/test_distributed_errors.py",
     "cli/test_existing_outputs.py",

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from fsql.compiler.binder.limits import SCANS_MAX
 from fsql.compiler.binder.report import refusal
+from fsql.compiler.binder.skew import Skews
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -52,7 +53,8 @@ class Context:
     `declared` are the available connectors and formats.  `one_row` returns the table that queries without
     FROM read; the first call adds it to the job.  `functions` are the declared functions in Python, `zone` is
     the time zone of the script.  `infer` reads the columns of tables that declare none.  `time_to_live` is
-    that of the state of the query, `idle` the default of that option of live tables.
+    that of the state of the query, `idle` the default of that option of live tables.  `skews` are the hints
+    of the SELECT about its joins.
     """
 
     report: Report
@@ -66,6 +68,7 @@ class Context:
     infer: Infer
     time_to_live: TimeToLive
     idle: str | None = None
+    skews: Skews = field(default_factory=Skews)
 
     def with_catalog(self, catalog: Catalog) -> Context:
         """Return the context with another catalog."""

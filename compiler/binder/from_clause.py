@@ -344,6 +344,7 @@ class FromBinder:
             *(left.relation, right.relation, on, where, span, self.context.source_spans),
             keyed=keyed,
             lifetimes=self.context.time_to_live.of_sides,
+            skews=self.context.skews,
         )
         if joined is None:
             return None

@@ -1,4 +1,4 @@
-"""Hints after SELECT: STATE_TTL, and those that concern only how other systems compute joins."""
+"""Hints after SELECT: STATE_TTL, SKEW, and those that concern only how other systems compute joins."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 from fsql.compiler import syntax
 from fsql.compiler.binder.report import not_implemented, refusal
 from fsql.compiler.binder.scope import names_text
+from fsql.compiler.binder.skew import Skews
 from fsql.compiler.binder.state_ttl import SideLifetimes
 from fsql.compiler.binder.time_to_live import TimeToLive, read_duration
 from fsql.compiler.diagnostics import Diagnostic, Label
@@ -20,13 +21,14 @@ if TYPE_CHECKING:
     from fsql.compiler.binder.state_ttl import Lifetime
 
 STATE_TTL: Final = "STATE_TTL"
+_SKEW: Final = "SKEW"
 _PLANNED: Final = "the planner chooses; see fsql explain --stage tick"
 _WITHOUT_EFFECT: Final[Mapping[str, str]] = {
     **dict.fromkeys(
         (
             *("BROADCAST", "BROADCASTJOIN", "MAPJOIN", "SHUFFLE_HASH", "SHUFFLE_MERGE", "MERGE"),
             *("NEST_LOOP", "SHUFFLE_REPLICATE_NL", "MULTI_JOIN", "COALESCE", "REPARTITION"),
-            *("REPARTITION_BY_RANGE", "REBALANCE", "SKEW", "USE_HASH", "PARALLEL"),
+            *("REPARTITION_BY_RANGE", "REBALANCE", "USE_HASH", "PARALLEL"),
         ),
         _PLANNED,
     ),
@@ -42,10 +44,13 @@ def with_hints(select: syntax.Select, context: Context) -> Context:
         Refusal: E118, E205, E224, E301.
     """
     lifetimes: dict[str, Lifetime] = {}
+    skews = Skews()
     for hint in select.hints:
         name = hint.name.name.upper()
         if name == STATE_TTL:
             lifetimes |= _lifetimes(hint, select)
+        elif name == _SKEW:
+            skews.add(hint, context.report)
         elif name in _WITHOUT_EFFECT:
             context.report.warn(
                 Diagnostic(
@@ -57,6 +62,8 @@ def with_hints(select: syntax.Select, context: Context) -> Context:
             )
         else:
             raise _unknown(hint)
+    if skews.hints or context.skews.hints:
+        context = replace(context, skews=skews)
     if not lifetimes:
         return context
     return replace(context, time_to_live=_time_to_live(select, lifetimes))
@@ -117,7 +124,7 @@ def _lifetimes(hint: syntax.Hint, select: syntax.Select) -> dict[str, Lifetime]:
     Raises:
         Refusal: E118, E205, E224.
     """
-    if hint.tables or not hint.options:
+    if hint.arguments or not hint.options:
         raise refusal(
             "E118",
             "hint STATE_TTL takes a duration for each table",
@@ -178,7 +185,7 @@ def _unknown(hint: syntax.Hint) -> Exception:
             hint.span,
             help="write it after the name of the table: FROM t /*+ OPTIONS('key' = 'value') */",
         )
-    near = near_name(name, (*_WITHOUT_EFFECT, STATE_TTL, "OPTIONS"))
+    near = near_name(name, (*_WITHOUT_EFFECT, STATE_TTL, _SKEW, "OPTIONS"))
     return refusal(
         "E118",
         f"hint {name} does not exist",

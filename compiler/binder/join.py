@@ -6,7 +6,7 @@ only if its meaning does not change: an equality or a bound of time that cannot 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.analysis.properties import Bound, window_columns
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from fsql.compiler.binder.scope import Layer
+    from fsql.compiler.binder.skew import Skews
     from fsql.compiler.binder.source_spans import SourceSpans
     from fsql.compiler.binder.state_ttl import SideLifetimes
     from fsql.compiler.logical import TimeRange
@@ -96,14 +97,16 @@ def join(  # noqa: PLR0913 - the parts of a join
     *,
     keyed: bool = True,
     lifetimes: SideLifetimes | None = None,
+    skews: Skews | None = None,
 ) -> BoundJoin | None:
     """Return the join by the conditions, which are over both relations' columns; None without a key.
 
     Conditions of `on` that are neither keys nor a time range become a filter above the join.  Unless `keyed`,
     the key may be a constant.  With `lifetimes`, a join without a time range keeps rows for that long.
+    `skews` are the hints about it.
 
     Raises:
-        Refusal: E309; E301 for lifetimes of rows that can be retracted.
+        Refusal: E309; E118 for a hint; E301 for lifetimes of rows that can be retracted.
     """
     fields = side_by_side(left, right)
     conditions = (*on, *(each for each in where if not fallible(each)))
@@ -126,6 +129,8 @@ def join(  # noqa: PLR0913 - the parts of a join
         tuple(other for _, other in pairs),
         time_range,
     )
+    if skews is not None:
+        whole = replace(whole, hot_keys=skews.hot_keys(whole, left, right))
     plan: Plan = whole
     if lifetimes is not None and not _is_bounded(whole):
         plan = without_times(join_while_alive(whole, lifetimes), left.width, right.width)

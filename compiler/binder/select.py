@@ -72,6 +72,8 @@ def bind_select(select: syntax.Select, context: Context, bind_query: QueryBinder
         relation = bind_rows(select, hinted, bind_query).relation
         relation, window = _assign_windows(select, relation, hinted)
         plan = _SelectBinder(select, relation, window, hinted, bind_query).bind()
+    if hinted.skews is not context.skews:
+        hinted.skews.warn_unused(context.report)
     if hinted.time_to_live is not context.time_to_live:
         hinted.time_to_live.check_all_ends(plan, select.span)
     return plan

@@ -15,7 +15,7 @@ A join of rows with a time to live is a join with a time range over the times of
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.binder.operators import call
@@ -153,7 +153,7 @@ def join_while_alive(whole: Join, lifetimes: SideLifetimes) -> Join:
         lifetimes.left_us,
     )
     left, right = AssignRowTime(whole.left), AssignRowTime(whole.right)
-    return Join(left, right, whole.left_keys, whole.right_keys, bounds)
+    return replace(whole, left=left, right=right, time_range=bounds)
 
 
 def without_times(plan: Plan, *widths: int) -> Plan:

@@ -135,6 +135,12 @@ def _row_parts(  # noqa: PLR0911 - one line for each function
             return expiry_parts(function, names)
         case g.ToRowTime() | g.ToRoot():
             return ()
+        case g.ToParts(key=key, values=values, parts=parts):
+            return (
+                Part("key", "by", expression_text(key, names)),
+                Part("values", "where it is", tuple(map(repr, values))),
+                Part("parts", "copied to" if function.copied else "one of", parts),
+            )
         case g.ScanRows(ordinal=ordinal) | g.Renumber(ordinal=ordinal):
             return (Part("scan", "scan", ordinal),)
         case g.Pad(depth=depth):

@@ -251,4 +251,15 @@ def join_parts(join: logical.Join | CombineJoin, left: Schema, right: Schema) ->
         Part("kind", "", kind),
         Part("keys", "on", keys),
         Part("time_range", "within", within),
+        *(_hot_parts(join.hot_keys) if isinstance(join, logical.Join) and join.hot_keys else ()),
+    )
+
+
+def _hot_parts(hot: logical.HotKeys) -> tuple[Part, ...]:
+    """Return which keys of a join are divided, and how."""
+    side = "right" if hot.divided else "left"
+    return (
+        Part("hot_keys", "hot", tuple(map(repr, hot.values))),
+        Part("divided", "divided on the", side),
+        Part("parts", "parts", hot.parts),
     )

@@ -139,7 +139,11 @@ def _join_traits(plan: logical.Join) -> str:
         return f"the rows of the left side and the keys of the right, {bound}"
     if plan.time_range is not None:
         bound = "bounded by time"
-    return f"the rows of both sides, {bound}"
+    copies = ""
+    if plan.hot_keys is not None:
+        side = "left" if plan.hot_keys.divided else "right"
+        copies = f"; those of the {side} side with a hot key {plan.hot_keys.parts} times"
+    return f"the rows of both sides, {bound}{copies}"
 
 
 def _ranked_rows(plan: logical.Rank) -> str:

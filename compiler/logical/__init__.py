@@ -34,9 +34,10 @@ from fsql.compiler.logical.groups import (
     WindowAggregate,
 )
 from fsql.compiler.logical.job import Insert, Job
-from fsql.compiler.logical.joins import Join, JoinKind, TimeRange, Union
+from fsql.compiler.logical.joins import HotKeys, Join, JoinKind, TimeRange, Union
 from fsql.compiler.logical.plan import Plan
 from fsql.compiler.logical.positions import (
+    ROOT_LEVELS,
     append_only,
     close_time,
     depth,
@@ -67,6 +68,7 @@ from fsql.compiler.logical.sessions import AssignSessions
 
 __all__ = [
     "OPERATION",
+    "ROOT_LEVELS",
     "ROWS_MAX",
     "ROW_TIME",
     "SPLITS_MAX",
@@ -80,6 +82,7 @@ __all__ = [
     "Changes",
     "Filter",
     "FrameEnd",
+    "HotKeys",
     "Insert",
     "Job",
     "Join",

@@ -30,6 +30,21 @@ class TimeRange(Node):
     high_us: int
 
 
+@dataclass(frozen=True, eq=False)
+class HotKeys(Node):
+    """The hot keys of a join, whose rows are divided among `parts` parts; it changes no pair and no order.
+
+    A key is hot if its expression number `number` equals one of `values`.  The rows of
+    the left (0) or the right (1) side with a hot key, `divided`, are in one part each; those of the other
+    side are in every part.
+    """
+
+    number: int
+    values: tuple[int | str, ...]
+    divided: int
+    parts: int
+
+
 class JoinKind(enum.Enum):
     """The kind of a join: the rows it returns besides, or instead of, pairs; the value is the name in SQL."""
 
@@ -64,6 +79,9 @@ class Join(Plan):
     root and path the left one is the earlier.  Output: the left side's columns, then the right's.
     Path: the later row's, padded with -1 to the deeper side's depth, then the index of the earlier row's
     position among those of the later row's pairs (earlier rows that tie share it: their pairs tie).
+    With `hot_keys`, the earlier row's position itself, with a path of the deeper side's depth: the pairs of a
+    later row have the same order.  This needs an inner join of append-only sides whose rows
+    do not tie, and keys that cannot fail.
 
     The other kinds are updating, and have no time range.  LEFT, RIGHT and FULL also return rows without a
     partner, padded with NULLs, as long as they have none.  SEMI returns the rows of the left side that have a
@@ -76,6 +94,7 @@ class Join(Plan):
     right_keys: tuple[Expression, ...]
     time_range: TimeRange | None
     kind: JoinKind = JoinKind.INNER
+    hot_keys: HotKeys | None = None
 
     @cached_property
     def schema(self) -> Schema:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, TypeGuard
 
 from fsql.compiler.logical.changes import ApplyChanges, ToChangelog
 from fsql.compiler.logical.groups import Aggregate, LateralAggregate, WindowAggregate
-from fsql.compiler.logical.joins import Join, JoinKind
+from fsql.compiler.logical.joins import HotKeys, Join, JoinKind
 from fsql.compiler.logical.rankings import Rank
 from fsql.compiler.logical.rows import AssignExpiry, AssignWindows, Filter, Scan, Unnest
 from fsql.compiler.logical.sessions import AssignSessions
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from fsql.compiler.logical.plan import Plan
 
 
-_ROOT_LEVELS: Final = 2
+ROOT_LEVELS: Final = 2
 """The number of path levels that keep a root position: its time and its origin."""
 _ORDER_LEVELS: Final = 2
 """The number of path levels before these that order rows: the start of a session and a column."""
@@ -60,6 +60,8 @@ def depth(plan: Plan) -> int:
                 depths[node] = 1
             case ToChangelog():
                 depths[node] = 2
+            case Join(hot_keys=HotKeys()):
+                depths[node] = below + ROOT_LEVELS + below
             case Unnest() | LateralAggregate() | AssignWindows() | Join():
                 depths[node] = below + 1
             case AssignSessions(order_column=order):
@@ -71,7 +73,7 @@ def depth(plan: Plan) -> int:
 
 def session_levels(order_column: int | None) -> int:
     """Return the number of path columns that sessions put before those of their input."""
-    return _ROOT_LEVELS if order_column is None else _ORDER_LEVELS + _ROOT_LEVELS
+    return ROOT_LEVELS if order_column is None else _ORDER_LEVELS + ROOT_LEVELS
 
 
 def append_only(plan: Plan) -> bool:

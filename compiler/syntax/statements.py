@@ -72,11 +72,11 @@ class TableOption(Syntax):
 
 @dataclass(frozen=True, slots=True)
 class Hint(Syntax):
-    """`NAME('key' = 'value', t)` in `/*+ … */`: its options, and the tables that it names."""
+    """`NAME('key' = 'value', t, 'u', 1)` in `/*+ … */`: its options, and its names, strings and numbers."""
 
     name: Identifier
     options: tuple[TableOption, ...] = ()
-    tables: tuple[QualifiedName, ...] = ()
+    arguments: tuple[QualifiedName, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

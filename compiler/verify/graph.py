@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from fsql.compiler import graph as g
 from fsql.compiler.expression import ColumnRef
-from fsql.compiler.logical import session_levels
+from fsql.compiler.logical import ROOT_LEVELS, session_levels
 from fsql.compiler.node import walk
 from fsql.compiler.sqltypes import BIGINT, STRING
 
@@ -156,8 +156,9 @@ def _depth_after(  # noqa: PLR0911 - one line for each kind
             return 2
         case g.CombineSessions(order_column=order):
             return depth + session_levels(order)
-        case g.CombineJoin():
-            return max(function.left_depth, function.right_depth) + 1
+        case g.CombineJoin(left_depth=left, right_depth=right, by_position=by_position):
+            deeper = max(left, right)
+            return deeper + ROOT_LEVELS + deeper if by_position else deeper + 1
         case _:
             return depth
 
@@ -178,6 +179,8 @@ def _types_after(function: g.MapFunction, types: list[SqlType]) -> list[SqlType]
             after = _group_types(function)
         case g.ToRoot():
             after = [*types, BIGINT, BIGINT]
+        case g.ToParts():
+            after = [*types, BIGINT]
         case g.CombineChangelog():
             after = [*types[:-2], STRING]
         case g.CombineChanges():

@@ -25,8 +25,9 @@ from typing import TYPE_CHECKING
 from fsql.compiler import logical
 from fsql.compiler.expression import AggregateFunction, ColumnRef
 from fsql.compiler.functions.aggregates import aggregate_result
+from fsql.compiler.functions.evaluate import fallible
 from fsql.compiler.functions.python_aggregates import registered_aggregate
-from fsql.compiler.logical import FrameEnd, append_only
+from fsql.compiler.logical import FrameEnd, append_only, may_tie
 from fsql.compiler.row_pattern import TIME
 from fsql.compiler.schema import Column
 from fsql.compiler.sqltypes import BIGINT, BOOLEAN, Kind
@@ -256,6 +257,16 @@ def _join(plan: logical.Join) -> Iterator[str]:
         yield from _time_column(right, plan.time_range.right_time)
         if not append_only(plan):
             yield "a time range on input that changes, or of an outer join"
+    if plan.hot_keys is not None:
+        if not append_only(plan) or may_tie(plan):
+            yield "hot keys of a join of input that changes or ties, or of an outer join"
+        if not 0 <= plan.hot_keys.number < len(plan.left_keys) or plan.hot_keys.divided not in {
+            0,
+            1,
+        }:
+            yield "hot keys of a key or a side that does not exist"
+        if any(map(fallible, (*plan.left_keys, *plan.right_keys))):
+            yield "hot keys of a join whose keys can fail"
 
 
 def _key_types(keys: Sequence[Expression]) -> list[SqlType]:

@@ -59,7 +59,7 @@ class Sides:
 def combine_join(function: CombineJoin, sides: Sides | None, row: Row, root: Root) -> State:
     """Return the state after `row`, which causes a pair with each earlier row that it joins with.
 
-    Earlier rows that share a position tie, and so do their pairs: they share an index.
+    Earlier rows that share a position tie, and so do their pairs: they share an index, or the position.
     """
     sides = sides or Sides()
     after = sides.add(row, root)
@@ -73,12 +73,16 @@ def combine_join(function: CombineJoin, sides: Sides | None, row: Row, root: Roo
     if not function.kind.makes_pairs:
         return State(row, tuple(pairs), after)
     positions: dict[tuple[Root, tuple[int, ...]], int] = {}
+    below: tuple[int, ...]
     for other_root, other in sides.rows[1 - row.side]:
         left, right = (row, other) if row.side == LEFT else (other, row)
         if _in_time(function, left.values, right.values, later=row.side, root=root):
             index = positions.setdefault((other_root, other.path), len(positions))
             values = left.values + right.values
-            pairs.append(Row(values, (*path, index), left.weight * right.weight))
+            below = (index,)
+            if function.by_position:
+                below = (*other_root, *other.path, *(-1,) * (depth - len(other.path)))
+            pairs.append(Row(values, (*path, *below), left.weight * right.weight))
     return State(row, tuple(pairs), after)
 
 

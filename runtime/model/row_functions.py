@@ -96,6 +96,15 @@ def _to_root(_function: g.ToRoot, row: Row, root: Root) -> list[Row]:
     return [Row((*row.values, *root), row.path, row.weight)]
 
 
+def _to_parts(function: g.ToParts, row: Row, root: Root) -> list[Row]:
+    parts = [0]
+    if evaluate(function.key, row.values) in function.values:
+        parts = [1 + part for part in range(function.parts)]
+        if not function.copied:
+            parts = [parts[sum((*root, *row.path)) % function.parts]]
+    return [Row((*row.values, part), row.path, row.weight) for part in parts]
+
+
 def _scan_rows(function: g.ScanRows, row: Row, _root: Root) -> list[Row]:
     return [_below(row, function.ordinal, ())]
 
@@ -135,6 +144,7 @@ ROW_FUNCTIONS: Final[Mapping[type[g.MapFunction], Callable[[Any, Row, Root], lis
     g.ToExpiry: _to_expiry,
     g.ToRowTime: _to_row_time,
     g.ToRoot: _to_root,
+    g.ToParts: _to_parts,
     g.ScanRows: _scan_rows,
     g.Renumber: _renumber,
     g.Pad: _pad,

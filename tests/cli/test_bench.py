@@ -340,24 +340,6 @@ def test_skew(tmp_path: Path) -> None:
     assert [text for text in texts if text in plans] == plans
 
 
-def test_hot_key(tmp_path: Path) -> None:
-    picture = tmp_path / "hot.svg"
-    arguments = ("--rows", "3000", "--keys", "5", "--tick", "0.5", "--picture", picture)
-    code, out, err = fsql("bench", "hot-key", *arguments, "--json")
-    assert (code, err) == (0, "")
-    *runs, medians = [json.loads(line) for line in out.splitlines()]
-    assert [(run["plan"], run["rows"], run["bytes_equal"]) for run in runs] == [
-        ("equal", 3000, True),
-        ("auto", 3000, True),
-        ("best", 3000, True),
-    ]
-    assert {"benchmark", "share", "keys", "plan", "best_by_equal"} <= set(medians)
-    assert all(run["pre_aggregates"] is (run["reason"] is not None) for run in runs[2:])
-    texts = [element.text for element in ElementTree.fromstring(picture.read_text()).iter()]
-    plans = ["equal", "auto", "best"]
-    assert [text for text in texts if text in plans] == plans
-
-
 @pytest.mark.parametrize("name", ["joins", "maxima", "windows"])
 def test_crowded_keys_are_in_the_bins_of_one_worker(name: str) -> None:
     from fsql.benchmarks.measure import SCRIPTS

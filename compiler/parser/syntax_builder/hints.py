@@ -19,20 +19,23 @@ def hints(_span: Span, *parts: Token | syntax.Hint | None) -> tuple[syntax.Hint,
 
 
 def hint(span: Span, name: syntax.Identifier, *arguments: _Argument | None) -> syntax.Hint:
-    """Return `A('b' = 'c')`, or `A(t, 'u')`; numbers, which only Spark has, say nothing here."""
+    """Return `A('b' = 'c')`, or `A(t, 'u', 1)`."""
     options: list[syntax.TableOption] = []
-    tables: list[syntax.QualifiedName] = []
+    others: list[syntax.QualifiedName] = []
     for argument in arguments:
         match argument:
             case syntax.TableOption():
                 options.append(argument)
-            case syntax.StringLiteral(span=place, value=text):
-                tables.append(syntax.QualifiedName(place, (syntax.Identifier(place, text),)))
+            case (
+                syntax.StringLiteral(span=place, value=text)
+                | syntax.NumberLiteral(span=place, text=text)
+            ):
+                others.append(syntax.QualifiedName(place, (syntax.Identifier(place, text),)))
             case syntax.QualifiedName():
-                tables.append(argument)
+                others.append(argument)
             case _:
                 pass
-    return syntax.Hint(span, name, tuple(options), tuple(tables))
+    return syntax.Hint(span, name, tuple(options), tuple(others))
 
 
 def use(span: Span, kind: Token | None, name: syntax.QualifiedName) -> syntax.Use:

@@ -38,6 +38,7 @@ def narrow_join(plan: logical.Join, left: Narrowed, right: Narrowed) -> Narrowed
         tuple(right.over(key) for key in plan.right_keys),
         bound,
         plan.kind,
+        plan.hot_keys,
     )
     if not plan.kind.makes_pairs:
         return Narrowed(joined, left.new_index)

@@ -156,11 +156,15 @@ class JoinKernel(KeyedJoin):
             later_row, earlier_rows = later_row[order], earlier_rows.take(order)
         new = candidates[0].new
         later_rows = new.batch.take(later_row)
-        ordinal = _ordinals(later_row, self._position(earlier_rows))
         left, right = (later_rows, earlier_rows) if side == LEFT else (earlier_rows, later_rows)
         columns = [*left.columns[self._keys :], *right.columns[self._keys :]]
         time, origin, *path = self._position(later_rows)
-        return KeyedRows(Batch(columns, time, origin, (*path, ordinal)), new.slot[later_row])
+        below = self._below(later_row, self._position(earlier_rows))
+        return KeyedRows(Batch(columns, time, origin, (*path, *below)), new.slot[later_row])
+
+    def _below(self, later_row: Ints, earlier: list[Ints]) -> list[Ints]:
+        """Return the levels of the paths of pairs below those of their later rows."""
+        return earlier if self._combine.by_position else [_ordinals(later_row, earlier)]
 
     @property
     def snapshots(self) -> JoinSnapshots:

@@ -23,6 +23,7 @@ from fsql.compiler.graph import (
     ScanRows,
     Select,
     ToExpiry,
+    ToParts,
     ToRoot,
     ToRowTime,
     ToWindows,
@@ -32,6 +33,7 @@ from fsql.runtime.kernels.expressions.vectors import first_failure, truth
 from fsql.runtime.kernels.maps.explode import compile_explode
 from fsql.runtime.kernels.maps.lateral import compile_explode_aggregate
 from fsql.runtime.kernels.maps.map_result import MapResult, errors_at, succeeded
+from fsql.runtime.kernels.maps.parts import compile_to_parts
 from fsql.runtime.kernels.maps.paths import with_changed_path
 from fsql.runtime.kernels.maps.windows import (
     append_root,
@@ -48,7 +50,7 @@ if TYPE_CHECKING:
     from fsql.runtime.batch import Batch
 
 
-def compile_map(  # noqa: C901, PLR0911 - one line for each function
+def compile_map(  # noqa: C901, PLR0911, PLR0912 - one line for each function
     function: MapFunction, input_schema: Schema
 ) -> Callable[[Batch], MapResult]:
     """Return the callable that applies `function` to batches of rows of `input_schema`."""
@@ -69,6 +71,8 @@ def compile_map(  # noqa: C901, PLR0911 - one line for each function
             return append_row_time
         case ToRoot():
             return append_root
+        case ToParts():
+            return compile_to_parts(function)
         case ScanRows() | Renumber() | Pad():
             return lambda batch: MapResult(with_changed_path(function, batch, batch.columns), None)
         case OnTime(closing=closing):

@@ -12,7 +12,7 @@ from fsql.compiler.owner_map import BINS
 from fsql.compiler.owners import Owners
 from fsql.compiler.plan_choices import choices_of, with_choices
 from fsql.optimizer.choose_tick import Situation, choose_tick
-from fsql.optimizer.hot_keys import ROWS_MIN, choose_pre_aggregations
+from fsql.optimizer.hot_keys import ROWS_MIN, advise_divisions, choose_pre_aggregations
 from fsql.optimizer.statistics import HeavyKey, Load, OperatorLoad, Statistics, WorkerLoad
 from fsql.tests.unit.optimizer.jobs import plan_of
 
@@ -102,3 +102,42 @@ def test_a_load_that_alternates_causes_one_tick() -> None:
     assert ticks == 1
     _, [reason] = choose_pre_aggregations(plan, measured(0.1), 0)
     assert reason == f"{PLACE}: pre-aggregated from 256 rows on, stays; key 'a' has 10% of the rows"
+
+
+JOIN = """
+CREATE TABLE t (k STRING, n BIGINT) WITH ('connector' = 'file', 'path' = 't.jsonl');
+CREATE TABLE u (k STRING, m BIGINT) WITH ('connector' = 'file', 'path' = 'u.jsonl');
+CREATE TABLE o (n BIGINT, m BIGINT) WITH ('connector' = 'blackhole');
+INSERT INTO o SELECT {hint} t.n, u.m FROM t {kind}JOIN u ON t.k = u.k;
+"""
+
+
+def joined(plan: TickPlan, of_left: float) -> Statistics:
+    """Return what is found of a join whose left side has 9 of 10 rows; its only key on the right is hot."""
+    [(operator, _)] = choices_of(plan).policies
+    return Statistics(
+        loads=(Load(operator, 0, 5, 90.0, 0.0), Load(operator, 1, 5, 10.0, 0.0)),
+        heavy=(
+            HeavyKey(operator, 0, 7, "a", of_left, 0.0),
+            HeavyKey(operator, 1, 7, "a", 1.0, 0.0),
+        ),
+    )
+
+
+def test_the_hint_is_advised_for_a_hot_key_of_a_join() -> None:
+    plan = plan_of(JOIN.format(hint="", kind=""), 2)
+    [(operator, _)] = choices_of(plan).policies
+    told = (
+        f"hot keys of {operator}: stay; key 'a' has 72% of the rows, on the left, so its worker gets"
+        " 1.44 times the mean or more; the hint SKEW can divide them"
+    )
+    assert advise_divisions(plan, joined(plan, 0.8)) == [told]
+    assert told in choose_tick(Situation(plan), joined(plan, 0.8)).reasons
+    assert advise_divisions(plan, joined(plan, 0.6)) == []
+    assert advise_divisions(plan, Statistics()) == []
+
+
+@pytest.mark.parametrize(("hint", "kind"), [("", "LEFT "), ("/*+ SKEW('t', 'k', 'a') */", "")])
+def test_no_hint_is_advised_where_it_is_given_or_has_no_effect(hint: str, kind: str) -> None:
+    plan = plan_of(JOIN.format(hint=hint, kind=kind), 2)
+    assert advise_divisions(plan, joined(plan, 0.8)) == []
