@@ -57,8 +57,7 @@ def _collect_on_spark(state: Path, master: str) -> Statistics:
     from fsql.runtime.drivers.spark.session import spark_session
 
     with spark_session(master, _PARTITIONS) as session:
-        spark.configure(session)
-        return spark.collect(state, session)
+        return spark.SparkCollector(session).collect(state)
 
 
 def serve_statistics(
@@ -98,11 +97,8 @@ def _serve_on_spark(
 
         _end_by_signals(over)  # PySpark has set its own handler.
         log(f"Spark serves {cluster.path} after {time.monotonic() - begun:.1f} s")
-        spark.configure(session)
-        service = StatisticsService(
-            cluster, lambda state, kept: spark.collect(state, session, kept), log
-        )
-        service.run(over)
+        collector = spark.SparkCollector(session)
+        StatisticsService(cluster, collector.collect, log).run(over)
     log("the statistics service ends")
 
 

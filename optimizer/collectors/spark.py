@@ -2,11 +2,13 @@
 
 The caller passes a session, which stays open.  The files are checked in this process, one at a time.  Spark
 reads them, joins their rows with the weights of their spans, and sums; `tables` computes the results from the
-sums.
+sums.  A caller that collects repeatedly keeps the content of the files anyway: then Spark is given the rows,
+and opens no file.
 
-Each action of Spark has a fixed cost, which is most of the time for some hundred small files.  So the files
-of all tables are read as one table with the columns of all, and all groups are summed at once.  A row becomes
-one row for each group of its table: the name of the group, its keys as numbers and texts, and its values.
+Each action of Spark has a fixed cost, which is most of the time for some hundred small files.  So the rows of
+all tables are one table with the columns of all, and all groups are summed at once.  A row becomes one row
+for each group of its table: the name of the group, its keys as numbers and texts, and its values.  The
+expressions are made once for each collector, because each part of one is a call into Java.
 """
 
 from __future__ import annotations
@@ -15,10 +17,11 @@ import re
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final
 
+import pyarrow as pa
 from pyspark.sql import functions as sql
 
 from fsql.compiler.statistics import COMMON, TABLES
-from fsql.optimizer.collectors.files import read_files, spans_in
+from fsql.optimizer.collectors.files import arrow_schema, read_files, spans_in
 from fsql.optimizer.collectors.results import spans_of, weights_of
 from fsql.optimizer.collectors.tables import GROUPS, SPAN_TABLES, statistics_of
 
@@ -26,8 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    import pyarrow as pa
-    from pyspark.sql import Column, SparkSession
+    from pyspark.sql import Column, DataFrame, SparkSession
 
     from fsql.optimizer.collectors.files import Kept
     from fsql.optimizer.collectors.results import Weight
@@ -39,6 +41,7 @@ _COLUMNS: Final = {name: kind for table in TABLES.values() for name, kind in (*C
 _WEIGHTS: Final = "worker INT, `from` BIGINT, seconds DOUBLE, smooth DOUBLE, is_newest DOUBLE"
 _VALUES: Final = tuple(f"value{index}" for index in range(9))
 """The columns of values; a group uses the first ones, and has NULL in the others."""
+_UNUSED: Final = ["schema", "job", "epoch", "to"]
 _TABLE, _NUMBERS, _TEXTS = "name of table", "numbers", "texts"
 _SETTINGS: Final = {
     # From this number of paths on, Spark lists them in a separate job.
@@ -55,55 +58,80 @@ def configure(session: SparkSession) -> None:
         session.conf.set(name, value)
 
 
-def collect(state: Path, session: SparkSession, kept: Kept | None = None) -> Statistics:
-    """Return the statistics of the job in a state directory; damaged files are skipped.
+class SparkCollector:
+    """Collects in one session."""
 
-    Files in `kept` are not checked again; see `files.read_files`.
-    """
-    paths: list[str] = []
-    contents: list[pa.Table] = []
+    def __init__(self, session: SparkSession) -> None:
+        configure(session)
+        self._session = session
+        self._rows_of_groups = sql.inline(_rows_of_groups())
+        self._sums = [_ascending_sum(sql.col(name)).alias(name) for name in _VALUES]
+        self._names = {name: tuple(group.values(_Columns())) for name, group in GROUPS.items()}
 
-    def take(name: str, path: Path, content: pa.Table) -> None:
-        paths.append(_url(path))
-        if name in SPAN_TABLES:
-            contents.append(content)
+    def collect(self, state: Path, kept: Kept | None = None) -> Statistics:
+        """Return the statistics of the job in a state directory; damaged files are skipped.
 
-    problems = read_files(state, take, kept=kept)
-    weights = weights_of(spans_of(spans_in(contents)))
-    sums = _sums(session, paths, weights) if weights else {name: [] for name in GROUPS}
-    return statistics_of(sums, problems)
+        Files in `kept` are not read again; see `files.read_files`.
+        """
+        paths: list[str] = []
+        contents: dict[str, list[pa.Table]] = {
+            name: [arrow_schema(name).empty_table()] for name in TABLES
+        }
+
+        def take(name: str, path: Path, content: pa.Table) -> None:
+            paths.append(_url(path))
+            if kept is not None or name in SPAN_TABLES:
+                contents[name].append(content)
+
+        problems = read_files(state, take, kept=kept)
+        spans = spans_in(content for name in SPAN_TABLES for content in contents[name])
+        weights = weights_of(spans_of(spans))
+        if not weights:
+            return statistics_of({name: [] for name in GROUPS}, problems)
+        rows = self._rows_of_files(paths) if kept is None else self._rows_of(contents)
+        return statistics_of(self._sum(rows, weights), problems)
+
+    def _rows_of_files(self, paths: Sequence[str]) -> DataFrame:
+        columns = ", ".join(f"`{name}` {_TYPES[kind]}" for name, kind in _COLUMNS.items())
+        # A file may be removed by its job after it was checked.
+        reader = self._session.read.schema(columns).option("ignoreMissingFiles", "true")
+        directory = sql.element_at(sql.split(sql.col("_metadata.file_path"), "/"), -2)
+        return reader.parquet(*paths).select("*", directory.alias(_TABLE))
+
+    def _rows_of(self, contents: Mapping[str, Sequence[pa.Table]]) -> DataFrame:
+        tables = [
+            table.append_column(_TABLE, pa.repeat(pa.scalar(name), len(table)))
+            for name, parts in contents.items()
+            for table in [pa.concat_tables(parts)]
+        ]
+        # Sums differed when the columns of the table were in several chunks.
+        together = pa.concat_tables(tables, promote_options="default")
+        return self._session.createDataFrame(together.drop_columns(_UNUSED).combine_chunks())
+
+    def _sum(
+        self, rows: DataFrame, weights: Sequence[Weight]
+    ) -> Mapping[str, list[dict[str, Any]]]:
+        """Return the sums of each group."""
+        of_spans = self._session.createDataFrame(weights, _WEIGHTS)
+        grouped = (
+            rows.join(sql.broadcast(of_spans), ["worker", "from"])
+            .select(self._rows_of_groups)
+            .groupBy("group", "numbers", "texts")
+            .agg(*self._sums)
+        )
+        found: dict[str, list[dict[str, Any]]] = {name: [] for name in GROUPS}
+        for name, numbers, texts, *sums in grouped.collect():
+            keys = {_NUMBERS: iter(numbers), _TEXTS: iter(texts)}
+            row = {key: next(keys[_kind(key)]) for key in GROUPS[name].keys}
+            found[name].append(row | dict(zip(self._names[name], sums, strict=False)))
+        for name, rows_of_group in found.items():
+            rows_of_group.sort(key=itemgetter(*GROUPS[name].keys))
+        return found
 
 
 def _url(path: Path) -> str:
     """Return a path as a URL for Spark, which interprets paths as patterns."""
     return "file://" + _OF_PATTERNS.sub(r"\\\g<0>", str(path.resolve()))
-
-
-def _sums(
-    session: SparkSession, paths: Sequence[str], weights: Sequence[Weight]
-) -> Mapping[str, list[dict[str, Any]]]:
-    """Return the sums of each group."""
-    columns = ", ".join(f"`{name}` {_TYPES[kind]}" for name, kind in _COLUMNS.items())
-    # A file may be removed by its job after it was checked.
-    reader = session.read.schema(columns).option("ignoreMissingFiles", "true")
-    directory = sql.element_at(sql.split(sql.col("_metadata.file_path"), "/"), -2)
-    rows = reader.parquet(*paths).select("*", directory.alias(_TABLE))
-    of_spans = session.createDataFrame(weights, _WEIGHTS)
-    grouped = (
-        rows.join(sql.broadcast(of_spans), ["worker", "from"])
-        .select(sql.inline(_rows_of_groups()))
-        .groupBy("group", "numbers", "texts")
-        .agg(*(_ascending_sum(sql.col(name)) for name in _VALUES))
-    )
-    found: dict[str, list[dict[str, Any]]] = {name: [] for name in GROUPS}
-    values = {name: tuple(group.values(_Columns())) for name, group in GROUPS.items()}
-    for name, numbers, texts, *sums in grouped.collect():
-        keys = {_NUMBERS: iter(numbers), _TEXTS: iter(texts)}
-        row = {key: next(keys[_kind(key)]) for key in GROUPS[name].keys}
-        found[name].append(row | dict(zip(values[name], sums, strict=False)))
-    for name, rows_of_group in found.items():
-        rows_of_group.sort(key=itemgetter(*GROUPS[name].keys))
-    return found
 
 
 def _rows_of_groups() -> Column:

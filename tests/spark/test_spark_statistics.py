@@ -17,17 +17,24 @@ if TYPE_CHECKING:
     import pytest
     from pyspark.sql import SparkSession
 
+    from fsql.optimizer.collectors.files import Kept
+
 
 def test_nothing_is_known_at_first(session: SparkSession, tmp_path: Path) -> None:
-    assert spark.collect(tmp_path, session) == Statistics()
+    collector = spark.SparkCollector(session)
+    assert collector.collect(tmp_path) == collector.collect(tmp_path, {}) == Statistics()
 
 
 def test_the_tables_are_equal(session: SparkSession, tmp_path: Path) -> None:
     state = tmp_path / "a [b]{c}*, é=1"  # Spark takes such paths for patterns and partitions
     state.mkdir()
     record(state, intervals=12)  # more than 32 files: Spark lists them in another way
-    found = spark.collect(state, session)
+    collector = spark.SparkCollector(session)
+    kept: Kept = {}  # with it, Spark is given the rows
+    found = collector.collect(state)
     assert found == built_in.collect(state)
+    assert found == collector.collect(state, kept)
+    assert found == collector.collect(state, kept)
     assert found.problems == ()
     assert all(found[:-1])
 
