@@ -27,6 +27,7 @@ from fsql.compiler.binder.settings import check_setting, idle_of_script
 from fsql.compiler.binder.source_spans import SourceSpans
 from fsql.compiler.binder.table_origin import with_columns_of
 from fsql.compiler.binder.tables import simple_name
+from fsql.compiler.binder.time_filters import time_filters
 from fsql.compiler.binder.time_kinds import decide_times
 from fsql.compiler.binder.time_to_live import TimeToLive, is_setting, read_setting
 from fsql.compiler.binder.time_zone import zone_of_script
@@ -87,7 +88,7 @@ def bind(
     source_spans = SourceSpans()
     job = None
     binder = _ScriptBinder(script, report, source_spans, declared, ordinals, surroundings)
-    for warning in null_comparisons(script):
+    for warning in (*null_comparisons(script), *time_filters(script)):
         report.warn(warning)
     with _deep_stack():
         try:

@@ -226,6 +226,16 @@ MEANING_ROWS: Final[tuple[Row, ...]] = (
         "SELECT k FROM t WHERE k = NULL;",
     ),
     (
+        "W304",
+        "filter by the current time",
+        (
+            "NOW() and the like are the time of the row in the order of the input. So a filter compares a row"
+            " with the time at which it arrived. It does not remove the row later, as other engines do."
+        ),
+        "For the rows of the last hour, use a HOP window, or OVER with RANGE INTERVAL '1' HOUR PRECEDING.",
+        "SELECT k FROM t WHERE at > NOW() - INTERVAL '1' HOUR;",
+    ),
+    (
         "E319",
         "too many tables",
         "A job can read only the first 128 tables that its script declares.",
