@@ -16,7 +16,7 @@ _HELP: Final = "for the rows of the last hour, use a HOP window, or OVER with RA
 
 
 def time_filters(script: syntax.Script) -> Iterator[Diagnostic]:
-    """Yield a warning for each comparison of a column with the current time in WHERE, in the order of the text."""
+    """Yield a warning for each comparison of a column with the current time in WHERE, in textual order."""
     found = {
         part.span
         for select in parts_of(script)
