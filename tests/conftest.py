@@ -103,6 +103,15 @@ def pytest_testnodedown(node: Any) -> None:
         _TURN.end()
 
 
+@pytest.fixture
+def no_garbage() -> None:
+    """Finalise what other tests have left in cycles, such as runs that were not ended.
+
+    During a simulation, a finaliser that reads the clock fails (`runtime/simulation/tripwire.py`).
+    """
+    gc.collect()
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_collection(session: pytest.Session) -> Generator[None, object, object]:
     """Collect the tests, in turn, and keep the garbage collector off what stays until the end.

@@ -5,15 +5,15 @@ from __future__ import annotations
 import json
 import signal
 from dataclasses import replace
-from typing import TYPE_CHECKING
+
+import pytest
 
 from fsql.console.reporter import Reporter
 from fsql.console.sim import Series, Workloads, run_seeds
 from fsql.console.sim_progress import SeedLines
 from fsql.runtime.simulation.run import Plan, Result, run
 
-if TYPE_CHECKING:
-    import pytest
+pytestmark = pytest.mark.usefixtures("no_garbage")
 
 PLAN = Plan(seconds=2)
 

@@ -19,7 +19,7 @@ from fsql.tests.reference.oracle import Oracle
 from fsql.tests.reference.order import row_key
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from fsql.tests.property.cases import Case
 
@@ -125,7 +125,7 @@ def random_schedule(random: Random) -> Schedule:
     )
 
 
-def check_seeds(kind: str, seeds: range, schedules: int = 3) -> Counter[str]:
+def check_seeds(kind: str, seeds: Sequence[int], schedules: int = 3) -> Counter[str]:
     """Check the cases of seeds; scripts that the binder refuses are counted.
 
     Raises:

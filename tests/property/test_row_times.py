@@ -59,6 +59,7 @@ def test_all_ways_release_the_same() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("no_garbage")
 def test_faults_change_nothing() -> None:
     failures = {}
     for seed, case in enumerate(cases(range(1000, 1002))):
