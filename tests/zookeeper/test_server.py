@@ -6,6 +6,7 @@ import json
 import signal
 import socket
 import sys
+from contextlib import suppress
 from importlib.machinery import ModuleSpec
 from pathlib import Path
 from types import ModuleType
@@ -52,8 +53,17 @@ def stopping() -> Iterator[Callable[[subprocess.Popen[bytes]], subprocess.Popen[
 def ended(pid: int) -> bool:
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
-    except FileNotFoundError:
+    except (FileNotFoundError, ProcessLookupError):  # The second if it ends while it is read.
         return True
+
+
+def open_files(pid: int) -> set[str]:
+    """Return what a process has open; it may open and close files while they are listed."""
+    files = set()
+    for each in Path(f"/proc/{pid}/fd").iterdir():
+        with suppress(FileNotFoundError):
+            files.add(str(each.readlink()))
+    return files
 
 
 def test_it_keeps_its_data_and_stops_cleanly(tmp_path: Path) -> None:
@@ -102,11 +112,12 @@ def test_it_answers_clients_on_the_loopback_and_nothing_else(
     assert answer == b"dump is not executed because it is not in the whitelist.\n"
     # Nothing listens but the port for clients, and that at the loopback.
     listening = set()
-    inodes = {str(each.readlink()) for each in Path(f"/proc/{ready['pid']}/fd").iterdir()}
+    pid = int(str(ready["pid"]))
+    files = open_files(pid)
     for name in ("tcp", "tcp6"):
-        for line in Path(f"/proc/{ready['pid']}/net/{name}").read_text().splitlines()[1:]:
+        for line in Path(f"/proc/{pid}/net/{name}").read_text().splitlines()[1:]:
             fields = line.split()
-            if fields[3] == "0A" and f"socket:[{fields[9]}]" in inodes:
+            if fields[3] == "0A" and f"socket:[{fields[9]}]" in files:
                 listening.add(fields[1])
     loopback = {f"0100007F:{port:04X}", f"0000000000000000FFFF00000100007F:{port:04X}"}
     assert len(listening) == 1
