@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from fsql.tests.cli.commands import fsql, process
+from fsql.tests.cluster.twin import wait_until
 
 if TYPE_CHECKING:
+    import subprocess
     from pathlib import Path
 
     from fsql.tests.kafka.broker import Broker
@@ -60,6 +62,15 @@ def written_to(broker: Broker, topic: str, tmp_path: Path) -> list[dict[str, int
     return [json.loads(line) for line in fsql("run", "-q", script).out.splitlines()]
 
 
+def read_until(run: subprocess.Popen[bytes], due: dict[int, int]) -> None:
+    """Read what a run prints until the rows that are `due` have come: a number of each partition."""
+    assert run.stdout is not None
+    while due:
+        read = json.loads(run.stdout.readline())
+        if read["n"] == due.get(read["p"]):
+            del due[read["p"]]
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("flags", [(), ("--workers", "2")])
 def test_a_job_that_is_killed_has_each_row_once(
@@ -79,19 +90,20 @@ def test_a_job_that_is_killed_has_each_row_once(
             sent[partition].append(len(sent[partition]))
             broker.send(topic, row(partition, sent[partition][-1]), partition=partition)
 
+    def has_all_rows() -> bool:
+        """Say whether the topic has as many rows; it may get them later than standard output."""
+        rows = written_to(broker, target, tmp_path)
+        return len(rows) >= sum(map(len, sent.values()))
+
     for attempt in range(3):
         with process("run", "-q", "--state", str(tmp_path / "state"), *flags, str(script)) as run:
-            assert run.stdout is not None
             for _ in range(2):
                 send(10)
-                due = {partition: numbers[-1] for partition, numbers in sent.items()}
-                while due:
-                    read = json.loads(run.stdout.readline())
-                    if read["n"] == due.get(read["p"]):
-                        del due[read["p"]]
+                read_until(run, {partition: numbers[-1] for partition, numbers in sent.items()})
             if attempt < 2:
                 run.kill()
             else:
+                wait_until(has_all_rows, "all rows")
                 run.send_signal(signal.SIGINT)
         if attempt < 2:
             send(5)
