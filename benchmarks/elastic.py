@@ -18,7 +18,7 @@ from fsql.compiler.owners import Owners
 from fsql.compiler.plan_choices import NO_CHOICES
 from fsql.connectors.generated.pace import Peak
 from fsql.console.chart import Mark, Span
-from fsql.job.ticks import job_of_state, propose, read_ticks, wait_until_ended
+from fsql.job.ticks import ProposedLayout, job_of_state, propose, read_ticks, wait_until_ended
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -102,7 +102,9 @@ class _Ticks:
         time.sleep(max(0.0, at - time.monotonic()))
         owners = Owners.of_equal_ranges(workers)
         reason = f"{workers} worker{'s' if workers > 1 else ''} proposed"
-        tick = propose(job.state, job_of_state(job.state), owners, NO_CHOICES, reason)
+        tick = propose(
+            job.state, job_of_state(job.state), ProposedLayout(owners), NO_CHOICES, reason
+        )
         wait_until_ended(job.state, tick, seconds=_WAIT_SECONDS, is_running=job.is_running)
 
 

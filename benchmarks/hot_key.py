@@ -39,7 +39,7 @@ from fsql.benchmarks.by_turns import (
 from fsql.compiler.diagnostics import FsqlError
 from fsql.compiler.plan_choices import NO_CHOICES, PlanChoices, choices_of
 from fsql.job.choices_file import plan_of
-from fsql.job.ticks import job_of_state, propose, read_ticks
+from fsql.job.ticks import ProposedLayout, job_of_state, propose, read_ticks
 from fsql.optimizer.hot_keys import ROWS_MIN
 
 if TYPE_CHECKING:
@@ -148,7 +148,7 @@ def _propose_pre_aggregation(state: Path) -> None:
     description = job_of_state(state)
     may = choices_of(plan_of(description, NO_CHOICES)).pre_aggregations
     choices = PlanChoices(pre_aggregations=tuple((operator, ROWS_MIN) for operator, _ in may))
-    propose(state, description, None, choices, "the best plan known")
+    propose(state, description, ProposedLayout(), choices, "the best plan known")
 
 
 def hot_key_svg(measured: Sequence[dict[str, Any]]) -> str:

@@ -16,7 +16,7 @@ from fsql.benchmarks.paced import SCRIPT, Paced, run_paced
 from fsql.compiler.owner_map import BINS, OwnerMap
 from fsql.compiler.owners import Owners
 from fsql.compiler.plan_choices import NO_CHOICES
-from fsql.job.ticks import job_of_state, propose, wait_until_ended
+from fsql.job.ticks import ProposedLayout, job_of_state, propose, wait_until_ended
 
 if TYPE_CHECKING:
     from fsql.benchmarks.job_process import JobProcess
@@ -63,7 +63,7 @@ class _Proposal:
         description = job_of_state(job.state)
         owners = Owners(OwnerMap((1,) * BINS, 2))
         self.proposed_at = time.monotonic()
-        tick = propose(job.state, description, owners, NO_CHOICES, "benchmark")
+        tick = propose(job.state, description, ProposedLayout(owners), NO_CHOICES, "benchmark")
         self.record = wait_until_ended(
             job.state, tick, seconds=_WAIT_SECONDS, is_running=job.is_running
         )

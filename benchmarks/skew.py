@@ -50,7 +50,7 @@ from fsql.console.chart import (
     grid_line,
     text_at,
 )
-from fsql.job.ticks import job_of_state, propose, read_ticks
+from fsql.job.ticks import ProposedLayout, job_of_state, propose, read_ticks
 from fsql.optimizer.levelling import level
 
 if TYPE_CHECKING:
@@ -192,7 +192,7 @@ def propose_level_owners(state: Path, bins: NDArray[np.int64]) -> None:
     """
     costs = {number: float(rows) for number, rows in enumerate(bins.tolist())}
     owners = Owners(level(OwnerMap.of_equal_ranges(WORKERS), costs, [0.0] * WORKERS))
-    propose(state, job_of_state(state), owners, NO_CHOICES, "the best plan")
+    propose(state, job_of_state(state), ProposedLayout(owners), NO_CHOICES, "the best plan")
 
 
 def skew_svg(measured: Sequence[dict[str, Any]]) -> str:

@@ -34,6 +34,21 @@ class NameAndValue(click.ParamType[tuple[str, str]]):
         return name, text
 
 
+class Numbers(click.ParamType[tuple[int, ...]]):
+    """Whole numbers with commas between them."""
+
+    name = "numbers"
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[int, ...]:
+        """Return the numbers."""
+        parts = str(value).split(",")
+        if not all(part.isascii() and part.isdecimal() for part in parts):
+            self.fail(f'"{value}" is not of the form 0,1,1', param, ctx)
+        return tuple(map(int, parts))
+
+
 _FUNCTIONS: Final = "fsql.functions"
 
 

@@ -15,14 +15,6 @@ from fsql.console.state_of_job import any_state, state_of, wait_seconds
 if TYPE_CHECKING:
     from fsql.console.reporter import Reporter
 
-_state = click.option(
-    "--state",
-    required=True,
-    metavar="DIR",
-    type=click.Path(path_type=Path),
-    help="State directory of the job.",
-)
-
 
 @click.group(short_help="Take, list, verify, restore and repair snapshots.")
 def snapshot() -> None:
@@ -33,32 +25,50 @@ def snapshot() -> None:
 
 
 @snapshot.command("list", short_help="List the snapshots.")
-@_state
+@click.argument("name", required=False)
+@any_state
+@cluster_directory
 @pass_reporter
-def snapshot_list(reporter: Reporter, state: Path) -> None:
-    """List the snapshots in DIR.  State segments are not read.  The job may be running."""
-    _show_snapshots(reporter, state, verify=False)
+def snapshot_list(
+    reporter: Reporter, name: str | None, state: Path | None, directory: Path | None
+) -> None:
+    """List the snapshots of the job NAME, or of the state directory --state.
+
+    State segments are not read.  The job may be running.
+    """
+    _show_snapshots(reporter, state_of(name, state, directory), verify=False)
 
 
 @snapshot.command("verify", short_help="Read and check all files of the snapshots.")
-@_state
+@click.argument("name", required=False)
+@any_state
+@cluster_directory
 @pass_reporter
-def snapshot_verify(reporter: Reporter, state: Path) -> None:
-    """Read all files of the snapshots in DIR and check sizes and hashes.  The job may be running."""
-    _show_snapshots(reporter, state, verify=True)
+def snapshot_verify(
+    reporter: Reporter, name: str | None, state: Path | None, directory: Path | None
+) -> None:
+    """Read all files of the snapshots of the job NAME, or of --state, and check sizes and hashes.
+
+    The job may be running.
+    """
+    _show_snapshots(reporter, state_of(name, state, directory), verify=True)
 
 
 @snapshot.command("salvage", short_help="Replace damaged stores by what can be read of them.")
-@_state
+@click.argument("name", required=False)
+@any_state
+@cluster_directory
 @pass_reporter
-def snapshot_salvage(reporter: Reporter, state: Path) -> None:
-    """Replace each damaged store in DIR by a new one with all state segments that can be read.
+def snapshot_salvage(
+    reporter: Reporter, name: str | None, state: Path | None, directory: Path | None
+) -> None:
+    """Replace each damaged store of the job NAME, or of --state, by a new one with all that can be read.
 
     The job must not be running.  Damaged stores are kept next to the new ones.
     """
     from fsql.console.snapshots import salvage_stores, salvaged_json, salvaged_text
 
-    replaced = salvage_stores(state)
+    replaced = salvage_stores(state_of(name, state, directory))
     if not reporter.quiet:
         click.echo(salvaged_json(replaced) if reporter.json else salvaged_text(replaced), nl=False)
 

@@ -9,7 +9,7 @@ import click
 
 from fsql.console.cluster_commands import cluster_directory
 from fsql.console.commands import pass_reporter
-from fsql.console.flags import WORKERS_MAX
+from fsql.console.flags import WORKERS_MAX, Numbers
 from fsql.console.state_of_job import any_state, state_of, wait_seconds
 
 if TYPE_CHECKING:
@@ -46,6 +46,12 @@ def tick() -> None:
     "--to", metavar="WORKER", type=click.IntRange(min=0), help="Give all bins to one worker."
 )
 @click.option(
+    "--readers",
+    metavar="WORKERS",
+    type=Numbers(),
+    help="The worker that reads each split of the input, such as 0,1,1, in the order of `fsql tick show`.",
+)
+@click.option(
     "--plan",
     metavar="FILE",
     type=click.Path(path_type=Path),
@@ -67,8 +73,9 @@ def tick_propose(
     """Propose a tick to the running job JOB, or to the run that has the state directory --state.
 
     With --workers, each worker gets the same number of bins, unless --bins or --to is given.  With --plan
-    alone, bins keep their owners.  If --workers changes their number, the splits of the input, such as files,
-    are spread over them; each continues at the row where the tick begins.
+    or --readers alone, bins keep their owners.  If --workers changes their number, the splits of the input,
+    such as files, are spread over them, unless --readers is given.  Each split continues at the row where the
+    tick begins.
 
     Workers have the numbers 0, 1 and so on.  In FILE, the lines cover all bins from 0 to 4096 in order; empty
     lines, and what follows a #, are ignored.  Rows are exchanged before each operator with keys.  A line
@@ -80,9 +87,10 @@ def tick_propose(
     from fsql.console.ticks import propose_tick
 
     given = sum((flags["bins"] is not None, bool(flags["equal"]), flags["to"] is not None))
-    changes = flags["workers"] is not None or flags["plan"] is not None
+    changes = any(flags[name] is not None for name in ("workers", "plan", "readers"))
     if given > 1 or not (given or changes):
-        raise click.UsageError("give --plan, --workers, or one of --bins, --equal and --to")
+        message = "give --plan, --readers, --workers, or one of --bins, --equal and --to"
+        raise click.UsageError(message)
     propose_tick(reporter, name, state_of(name, state, directory), flags)
 
 

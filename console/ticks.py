@@ -20,7 +20,9 @@ from fsql.console.written_file import write_text
 from fsql.deployment.directory import locked_by
 from fsql.job.choices_file import choices_file_of, file_text, plan_of, read_choices
 from fsql.job.owners_file import OwnersFile, check_worker, read_owners
+from fsql.job.readers import check_readers
 from fsql.job.ticks import (
+    ProposedLayout,
     choices_now,
     job_of_state,
     not_taken,
@@ -63,7 +65,9 @@ def propose_tick(
         workers = flags["workers"] or workers_now(state, job)
         given, choices = _owners(flags, workers, state, job), _choices(flags, state, job)
         owners = None if given.every is None else Owners.of_maps(given.every, given.exchanges)
-        return propose(state, job, owners, choices, flags["reason"], given.exchanges)
+        readers = _readers(flags, workers, state, job)
+        layout = ProposedLayout(owners, given.exchanges, readers)
+        return propose(state, job, layout, choices, flags["reason"])
 
     if not flags["wait"]:
         number = propose_now()
@@ -104,6 +108,16 @@ def _owners(flags: Mapping[str, Any], workers: int, state: Path, job: JobDescrip
         return OwnersFile(OwnerMap.of_equal_ranges(workers))
     check_worker(flags["to"], workers)
     return OwnersFile(OwnerMap((flags["to"],) * BINS, workers))
+
+
+def _readers(
+    flags: Mapping[str, Any], workers: int, state: Path, job: JobDescription
+) -> tuple[int, ...]:
+    readers: tuple[int, ...] | None = flags["readers"]
+    if readers is None:
+        return ()
+    check_readers(readers, workers, plan_of(job, choices_now(state, job)), job.splits)
+    return readers
 
 
 def print_choices(state: Path, file: Path | None) -> None:

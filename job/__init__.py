@@ -44,6 +44,7 @@ The console, the library and the worker processes use it.  It handles files and 
 | `graph_diff`, `graph_tick`         | what a changed script does to the state of a job                   |
 | `ticks`, `auto_ticks`              | propose ticks to a running job: on request, or from statistics     |
 | `owners_file`                      | files with owner maps, for `fsql tick propose --bins`              |
+| `readers`                          | who reads each split, for `fsql tick propose --readers`            |
 | `choices_file`                     | the choices of a plan in a file that a user edits                  |
 | `stop`, `failing_expression`       | the row that stopped a job, and the expression at fault            |
 | `session`                          | the library: `sql`, `compile`, `run`, `Session`                    |

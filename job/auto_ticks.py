@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from fsql.job.plan_in_force import AUTO, situation_of
-from fsql.job.ticks import has_coordination, propose, read_ticks
+from fsql.job.ticks import ProposedLayout, has_coordination, propose, read_ticks
 from fsql.optimizer.choose_tick import choose_tick
 from fsql.optimizer.collectors.bin_history import read_bin_history
 from fsql.optimizer.collectors.written_results import newest_statistics
@@ -111,7 +111,8 @@ class _Chooser:
 
     def _propose(self, choice: TickChoice) -> int:
         reason = AUTO + "; ".join(choice.reasons)
-        return propose(self._state, self._job.description, choice.owners, choice.choices, reason)
+        layout = ProposedLayout(choice.owners)
+        return propose(self._state, self._job.description, layout, choice.choices, reason)
 
     def _choice(
         self, tick: int, reasons: tuple[str, ...], problems: tuple[str, ...]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from contextlib import closing, contextmanager
-from types import MappingProxyType
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
@@ -91,30 +91,39 @@ class OtherTickError(FsqlError):
     """A tick cannot be proposed, because another one has not ended (E652)."""
 
 
+@dataclass(frozen=True, slots=True)
+class ProposedLayout:
+    """The layout that a tick is to have; what is empty does not change.
+
+    With None as `owners`, the exchanges that `exchanges` does not name keep theirs.  `readers` has the worker
+    that reads for each front, by number.
+    """
+
+    owners: Owners | None = None
+    exchanges: Mapping[str, OwnerMap] = field(default_factory=dict)
+    readers: tuple[int, ...] = ()
+
+
 def propose(
-    state: Path,
-    job: JobDescription,
-    owners: Owners | None,
-    choices: PlanChoices,
-    reason: str,
-    exchanges: Mapping[str, OwnerMap] = MappingProxyType({}),
+    state: Path, job: JobDescription, layout: ProposedLayout, choices: PlanChoices, reason: str
 ) -> int:
     """Propose a tick to the job in a state directory, and return its number.
 
-    After the tick the job has the workers of the owners.  With None, workers are unchanged, and so are the
-    owners of all exchanges except `exchanges`, by name.
+    After the tick the job has the workers of the owners; without owners, their number does not change.
 
     Raises:
         OtherTickError: if another tick has not ended.
         FsqlError: E614, E615, E642 or E643.
     """
+    owners = layout.owners
     reason = reason[:REASON_CHARACTERS_MAX]
     workers = workers_now(state, job) if owners is None else owners.workers
-    named = tuple((name, of.ranges) for name, of in sorted(exchanges.items()))
+    named = tuple((name, of.ranges) for name, of in sorted(layout.exchanges.items()))
     proposal = TickProposal(
         *(0, job.plan, job.workers, () if owners is None else owners.ranges),
         *(reason, time.time(), workers, choices),
-        exchanges=named if owners is None else owners.exchange_ranges,
+        layout.readers,
+        named if owners is None else owners.exchange_ranges,
     )
     with _coordination(state) as coordination:
         session = coordination.open_session(_SESSION_SECONDS)

@@ -164,7 +164,9 @@ def test_output_does_not_change(live: LiveTwin, tmp_path: Path) -> None:
     [coordinator] = twin.pids("coordinator")
     os.kill(coordinator, signal.SIGKILL)
     wait_until(lambda: ticks(twin)[0]["state"] == "taken", "a tick that another coordinator takes")
-    assert take(twin, "--equal")["moved_bins"] == 0
+    taken = take(twin, "--readers", "1")
+    moved = 'worker 1 reads split 0 of table "lines", before worker 0'
+    assert (taken["moved_bins"], taken["readers"], taken["changes"]) == (0, [1], [moved])
     assert json.loads(fsql("tick", "plan", "--state", twin.state).out) == plan
     twin.stop_feeding()
     assert twin.ended() == 0, twin.errors()
@@ -231,6 +233,14 @@ def test_proposals_that_are_refused(new_twin: Callable[[int], Twin], tmp_path: P
         (("--equal",), "error[FSQL-E652]: tick 1 has not ended"),
         (("--to", "2"), "error[FSQL-E651]: there is no worker 2: the job has workers 0 to 1"),
         (
+            ("--readers", "2"),
+            "error[FSQL-E651]: --readers: there is no worker 2: the job has workers 0 to 1",
+        ),
+        (
+            ("--readers", "0,1"),
+            "error[FSQL-E651]: --readers has 2, and the input of the job has 1 split",
+        ),
+        (
             ("--bins", tmp_path / "none"),
             f'error[FSQL-E651]: "{tmp_path / "none"}" cannot be read: No such file or directory',
         ),
@@ -289,10 +299,17 @@ def test_owner_maps_of_exchanges(tmp_path: Path) -> None:
     assert read_owners(path, 2, lambda: ["a"]) == OwnersFile(every, {"a": OwnerMap((1,) * BINS, 2)})
 
 
+def test_readers_are_numbers(tmp_path: Path) -> None:
+    for text in ("", "0,", "-1", "0;1", "\u0661"):
+        said = fsql("tick", "propose", "--state", tmp_path, "--readers", text)
+        message = f"Error: Invalid value for '--readers': \"{text}\" is not of the form 0,1,1"
+        assert (said.code, said.err.splitlines()[-1]) == (2, message)
+
+
 def test_one_way_to_give_an_owner_map_is_needed(tmp_path: Path) -> None:
     for flags in ((), ("--equal", "--to", "1")):
         said = fsql("tick", "propose", "--state", tmp_path, *flags)
         assert (said.code, said.err.splitlines()[-1]) == (
             2,
-            "Error: give --plan, --workers, or one of --bins, --equal and --to",
+            "Error: give --plan, --readers, --workers, or one of --bins, --equal and --to",
         )

@@ -51,6 +51,10 @@ def test_a_job_goes_back_to_a_copy(cluster: TestCluster, copy: Path, tmp_path: P
     assert error("snapshot", "take", "words").startswith("error[FSQL-E637]")
 
     [job] = list(cluster.directory.jobs())
+    for command in ("list", "verify"):
+        by_state = fsql("snapshot", command, "--state", job.state, "--json")
+        assert cluster.say("snapshot", command, "words", "--json") == by_state
+    assert error("snapshot", "list", "none").startswith("error[FSQL-E633]")
     description = (job.state / "job.json").read_bytes()
     (job.state / "job.json").write_text(json.dumps({**json.loads(description), "plan": "0" * 64}))
     assert error("snapshot", "restore", copy, "words") == (
