@@ -11,7 +11,7 @@ from kazoo.exceptions import NoAuthError, NotEmptyError
 from kazoo.security import OPEN_ACL_UNSAFE
 
 from fsql.compiler.diagnostics import FsqlError
-from fsql.runtime.coordination.port import CoordinationRefusedError
+from fsql.runtime.coordination.port import CoordinationRefusedError, DamagedCoordinationError
 from fsql.runtime.coordination.zookeeper.address import (
     CREDENTIALS_VARIABLE,
     Credentials,
@@ -19,6 +19,7 @@ from fsql.runtime.coordination.zookeeper.address import (
     parse_address,
 )
 from fsql.runtime.coordination.zookeeper.driver import VALUE_BYTES_MAX
+from fsql.runtime.coordination.zookeeper.guard import check_guard
 from fsql.tests.zookeeper.worlds import ServerPath
 
 if TYPE_CHECKING:
@@ -121,6 +122,40 @@ def test_a_path_below_one_that_is_open_is_refused(
     assert str(raised.value) == (
         f'the node "{parent}" of {place.address} is open to everybody, so it is not used'
     )
+
+
+def test_who_comes_while_the_path_is_made_finds_all_of_it_or_nothing(
+    place: ServerPath, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    maker, found = place.client(), list[object]()
+    make = maker._make
+
+    def make_and_read(path: str) -> None:
+        make(path)
+        try:
+            found.append(place.client(create=False).get("epoch"))
+        except DamagedCoordinationError as error:
+            found.append(str(error))
+
+    monkeypatch.setattr(maker, "_make", make_and_read)
+    maker.get("epoch")
+    missing = f"{place.address} does not exist, although a job began there"
+    assert found == [missing, missing, None]
+
+
+def test_a_path_that_is_removed_while_it_is_looked_at_is_missing(
+    place: ServerPath, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    maker = place.client()
+    maker.get("epoch")
+
+    def check_removed(*arguments: object) -> None:
+        maker.remove()
+        check_guard(*arguments)  # type: ignore[arg-type]
+
+    monkeypatch.setattr("fsql.runtime.coordination.zookeeper.driver.check_guard", check_removed)
+    with pytest.raises(DamagedCoordinationError, match="does not exist"):
+        place.client(create=False).get("epoch")
 
 
 # --- Where credentials come from ---

@@ -236,15 +236,22 @@ class ZooKeeperCoordination:
             names = self._address.path.removeprefix("/").split("/")
             for depth in range(len(names)):
                 self._make("/" + "/".join(names[: depth + 1]))
-            self._make(self._entries)
+            # The entries last: whoever finds them finds everything.
             self._make(self._sessions)
+            self._make(self._entries)
         elif connection.call("exists", self._entries) is None:
-            raise DamagedCoordinationError(
-                f"{self._address} does not exist, although a job began there"
-            )
+            raise self._missing_error()
         if self._credentials is not None:
-            check_guard(connection, self._address, (self._entries, self._sessions))
+            try:
+                check_guard(connection, self._address, (self._entries, self._sessions))
+            except NoNodeError:  # it has just been removed
+                raise self._missing_error() from None
         self._prepared = True
+
+    def _missing_error(self) -> DamagedCoordinationError:
+        return DamagedCoordinationError(
+            f"{self._address} does not exist, although a job began there"
+        )
 
     def _make(self, path: str) -> None:
         if self._connection.call("exists", path) is None:
