@@ -14,7 +14,7 @@ import struct
 import subprocess
 import sys
 import time
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -24,7 +24,9 @@ from fsql.compiler.diagnostics.codes import CODES
 from fsql.runtime.drivers.java import find_java
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
+
+    from fsql.runtime.drivers.java import Java
 
 HOST: Final = "127.0.0.1"
 LOG: Final = "zookeeper.log"
@@ -121,7 +123,10 @@ class ZooKeeperServer:
             FsqlError: E644, if there is no Java; E645, if the server does not start.
         """
         java = find_java()
-        self.port = _free_port(self.port)
+        with _kept_port(self.port) as self.port:
+            self._start(java, check)
+
+    def _start(self, java: Java, check: Callable[[], None]) -> None:
         try:
             command = [str(java.command), *self._arguments()]
         except OSError as error:
@@ -257,18 +262,27 @@ def _jars() -> list[str]:
     return [path for each in found for path in each]
 
 
-def _free_port(wanted: int) -> int:
-    """Return a port that is free: the wanted one, or any if that is 0.
+@contextmanager
+def _kept_port(wanted: int) -> Iterator[int]:
+    """Yield a port that is free: the wanted one, or any if that is 0.
+
+    Java takes seconds to start.  On Linux, the system gives the port to no other socket meanwhile: a socket
+    is bound to it.  The server may listen there nevertheless, because both share addresses.
 
     Raises:
         FsqlError: E645, if the port is in use.
     """
-    try:
-        with socket.create_server((HOST, wanted)) as listening:
-            return int(listening.getsockname()[1])
-    except OSError as error:
-        reason = os.strerror(error.errno or 0).lower()
-        raise _server_error(f"cannot listen on port {wanted}: {reason}") from None
+    with socket.socket() as kept:
+        kept.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            kept.bind((HOST, wanted))
+        except OSError as error:
+            reason = os.strerror(error.errno or 0).lower()
+            raise _server_error(f"cannot listen on port {wanted}: {reason}") from None
+        port: int = kept.getsockname()[1]
+        if sys.platform != "linux":
+            kept.close()
+        yield port
 
 
 def _answers(port: int, *, standalone: bool) -> bool:

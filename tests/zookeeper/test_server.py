@@ -18,8 +18,9 @@ from kazoo.client import KazooClient
 from fsql.compiler.diagnostics import FsqlError
 from fsql.runtime.drivers import java
 from fsql.runtime.drivers.java import find_java
-from fsql.runtime.drivers.zookeeper_server import HOST, LOG
+from fsql.runtime.drivers.zookeeper_server import HOST, LOG, ServerOptions, ZooKeeperServer
 from fsql.tests.cli.commands import fsql, process
+from fsql.tests.zookeeper.worlds import free_ports
 
 if TYPE_CHECKING:
     import subprocess
@@ -67,8 +68,10 @@ def open_files(pid: int) -> set[str]:
 
 
 def test_it_keeps_its_data_and_stops_cleanly(tmp_path: Path) -> None:
-    server, ready = start(tmp_path / "zk", "--port", "0")
+    [port] = free_ports(1)
+    server, ready = start(tmp_path / "zk", "--port", str(port))
     address = str(ready["address"])
+    assert address == f"{HOST}:{port}"
     client = KazooClient(address)
     client.start()
     client.create("/a", b"1")
@@ -80,7 +83,7 @@ def test_it_keeps_its_data_and_stops_cleanly(tmp_path: Path) -> None:
     assert ended(int(str(ready["pid"])))
     assert oct((tmp_path / "zk").stat().st_mode & 0o777) == "0o700"
 
-    server, ready = start(tmp_path / "zk", "--port", address.rpartition(":")[2])
+    server, ready = start(tmp_path / "zk", "--port", str(port))
     client = KazooClient(address)
     client.start()
     assert client.get("/a")[0] == b"1"
@@ -122,6 +125,25 @@ def test_it_answers_clients_on_the_loopback_and_nothing_else(
     loopback = {f"0100007F:{port:04X}", f"0000000000000000FFFF00000100007F:{port:04X}"}
     assert len(listening) == 1
     assert listening <= loopback
+
+
+class GivenUpError(Exception):
+    """The test has seen what it wants to see."""
+
+
+def test_nobody_takes_the_port_of_a_server_that_starts(tmp_path: Path) -> None:
+    server = ZooKeeperServer(ServerOptions(tmp_path / "zk"))
+
+    def check() -> None:
+        with socket.socket() as other:
+            other.bind((HOST, 0))
+            assert other.getsockname()[1] != server.port
+        with socket.socket() as other, pytest.raises(OSError, match="Address already in use"):
+            other.bind((HOST, server.port))
+        raise GivenUpError
+
+    with pytest.raises(GivenUpError):
+        server.start(check)
 
 
 def test_a_port_in_use_is_said(tmp_path: Path) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import secrets
 import socket
-from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from kazoo.client import KazooClient
@@ -21,13 +20,24 @@ _PORTS = range(20_000, 30_000)
 """Below those that the kernel gives to connections."""
 
 
+_KEPT: list[socket.socket] = []
+"""Sockets that keep ports, as in `kept_port`, until the process ends."""
+
+
 def free_ports(count: int) -> list[int]:
-    """Return ports that nobody listens at."""
+    """Return ports that nobody listens at; other tests that call this get others."""
     found: list[int] = []
     while len(found) < count:
-        port = secrets.choice(_PORTS)
-        with suppress(OSError), socket.create_server((HOST, port)):
-            found += [port] if port not in found else []
+        port, kept = secrets.choice(_PORTS), socket.socket()
+        try:
+            kept.bind((HOST, port))
+        except OSError:  # somebody listens there, or keeps it
+            kept.close()
+            continue
+        # Only now: of sockets that share addresses from the beginning, several can be bound to one port.
+        kept.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        _KEPT.append(kept)
+        found.append(port)
     return found
 
 
