@@ -360,18 +360,27 @@ def take_lock(path: Path) -> int | None:
     The lock is held until the returned descriptor is closed, or the process ends.
     """
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    for attempt in range(_LOCK_ATTEMPTS):
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            break
-        except BlockingIOError:
-            if attempt == _LOCK_ATTEMPTS - 1:
-                os.close(descriptor)
-                return None
-            time.sleep(_LOCK_SECONDS)  # another process may only be testing the lock
+    attempts = _LOCK_ATTEMPTS
+    while not _is_locked_now(descriptor, fcntl.LOCK_EX):
+        # Processes that only test the lock share it, which can last long on a busy machine.
+        attempts -= not _is_locked_now(descriptor, fcntl.LOCK_SH)
+        if not attempts:
+            os.close(descriptor)
+            return None
+        fcntl.flock(descriptor, fcntl.LOCK_UN)
+        time.sleep(_LOCK_SECONDS)
     os.ftruncate(descriptor, 0)
     os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
     return descriptor
+
+
+def _is_locked_now(descriptor: int, kind: int) -> bool:
+    """Lock a file without waiting, and return whether that was possible."""
+    try:
+        fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 def locked_by(path: Path) -> int | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
 import shutil
 import signal
@@ -21,7 +22,14 @@ from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.compiler.diagnostics.encoding import diagnostics_bytes
 from fsql.deployment.agent import run_agent
 from fsql.deployment.agent_log import log_line
-from fsql.deployment.directory import ClusterDirectory, Deployment, JobStatus, Outcome, take_lock
+from fsql.deployment.directory import (
+    ClusterDirectory,
+    Deployment,
+    JobStatus,
+    Outcome,
+    locked_by,
+    take_lock,
+)
 from fsql.deployment.files import system_error
 from fsql.deployment.messages import Ping
 from fsql.deployment.startup import start_agent
@@ -94,9 +102,11 @@ def test_a_job_that_ended_is_started_after_growing_times(trial: Trial) -> None:
     ]
 
 
-def test_a_job_waits_for_its_next_attempt(trial: Trial) -> None:
+def test_a_job_waits_for_its_next_attempt(trial: Trial, monkeypatch: pytest.MonkeyPatch) -> None:
     trial.look()
     trial.fail("E624", lasting=False)
+    now = time.time()
+    monkeypatch.setattr("fsql.deployment.supervisor.time.time", lambda: now)
     trial.supervisor.reconcile_all()
     trial.supervisor.reconcile_all()
     assert trial.starts == 1
@@ -203,6 +213,28 @@ def test_of_two_agents_started_at_once_one_runs(
     [lock] = locks
     assert lock is not None
     os.close(lock)
+
+
+def test_a_lock_that_is_only_tested_is_taken(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However long the test takes: on a busy machine, a process may stop in the middle of it."""
+    path, waits = tmp_path / "lock", iter(range(100))
+    tested = os.open(path, os.O_RDONLY | os.O_CREAT)
+    fcntl.flock(tested, fcntl.LOCK_SH)
+
+    def wait(_: float) -> None:
+        if next(waits) == 50:
+            fcntl.flock(tested, fcntl.LOCK_UN)
+
+    monkeypatch.setattr("fsql.deployment.directory.time.sleep", wait)
+    lock = take_lock(path)
+    assert lock is not None
+    assert locked_by(path) == os.getpid()
+    assert take_lock(path) is None
+    assert locked_by(path) == os.getpid()
+    os.close(lock)
+    os.close(tested)
 
 
 def test_an_agent_ends_if_its_directory_is_deleted(
