@@ -24,10 +24,13 @@ def set_role(role: str) -> None:
 def role_of(pid: int) -> str | None:
     """Return the role of a process, None if it has ended or has no role."""
     try:
-        name = Path(f"/proc/{pid}/comm").read_text().strip()
-        arguments = Path(f"/proc/{pid}/cmdline").read_text().split("\0")
+        name = Path(f"/proc/{pid}/comm").read_text(errors="replace").strip()
+        text = Path(f"/proc/{pid}/cmdline").read_text(errors="replace")
     except OSError:
         return None
+    if not text:  # it has ended, and its parent has not noticed yet
+        return None
+    arguments = text.split("\0")
     if name in _ROLES:
         return name
     # It has just been started and has not set its role yet.
