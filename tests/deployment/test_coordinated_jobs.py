@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import signal
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import pytest
@@ -19,6 +20,7 @@ from fsql.runtime.drivers.zookeeper_server import ServerOptions, ZooKeeperServer
 from fsql.tests.cli.commands import fsql
 from fsql.tests.cluster.twin import OUTPUTS, expected, script
 from fsql.tests.deployment.cluster import TestCluster
+from fsql.tests.zookeeper.worlds import free_ports
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,7 +32,8 @@ pytestmark = pytest.mark.cluster
 
 @pytest.fixture
 def server(tmp_path: Path) -> Iterator[ZooKeeperServer]:
-    started = ZooKeeperServer(ServerOptions(tmp_path / "server", tick_ms=200))
+    [port] = free_ports(1)  # nobody else gets it while the server is away
+    started = ZooKeeperServer(ServerOptions(tmp_path / "server", port, tick_ms=200))
     started.start()
     yield started
     started.kill()
@@ -101,7 +104,8 @@ def test_ticks_wait_for_zookeeper_and_are_taken(
     os.kill(stopped, signal.SIGSTOP)
     guarded.call("tick", "propose", "words", "--equal")
     server.kill()
-    os.kill(stopped, signal.SIGCONT)
+    with suppress(ProcessLookupError):  # it is killed when it has been silent for 10 s
+        os.kill(stopped, signal.SIGCONT)
     said = guarded.say("tick", "list", "words")
     assert (said.code, said.err.splitlines()[0].partition(": no connection")[0]) == (
         1,

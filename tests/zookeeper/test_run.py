@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import random
 import signal
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
@@ -14,9 +15,10 @@ from fsql.runtime.coordination.zookeeper.address import Credentials, parse_addre
 from fsql.runtime.coordination.zookeeper.driver import ZooKeeperCoordination
 from fsql.runtime.drivers.zookeeper_server import ServerOptions, ZooKeeperServer
 from fsql.tests.cluster.conftest import ENDLESS
-from fsql.tests.cluster.twin import Twin, difference, expected, wait_until
+from fsql.tests.cluster.test_joining import join_line
+from fsql.tests.cluster.twin import Twin, difference, expected, prefixes, script, wait_until
 from fsql.tests.command_server import Command, run_command
-from fsql.tests.zookeeper.worlds import ServerPath
+from fsql.tests.zookeeper.worlds import ServerPath, free_ports
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -35,7 +37,8 @@ def right(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
 
 @pytest.fixture
 def own_server(tmp_path: Path) -> Iterator[ZooKeeperServer]:
-    started = ZooKeeperServer(ServerOptions(tmp_path / "server", tick_ms=200))
+    [port] = free_ports(1)  # nobody else gets it while the server is away
+    started = ZooKeeperServer(ServerOptions(tmp_path / "server", port, tick_ms=200))
     started.start()
     yield started
     started.kill()
@@ -139,8 +142,9 @@ def test_the_coordinator_is_killed_and_the_server_restarted(
 
 
 def test_a_server_that_is_away_for_longer_than_the_lease_ends_nothing(
-    twin: Twin, own_server: ZooKeeperServer, right: dict[str, bytes]
+    new_twin: Callable[[int], Twin], own_server: ZooKeeperServer, tmp_path: Path
 ) -> None:
+    twin = new_twin(ENDLESS)  # it does not end before the server does, however busy the machine is
     twin.start(2, *flags(twin, own_server))
     wait_until(twin.advances, "output")
     watching = Watching(own_server)
@@ -149,12 +153,16 @@ def test_a_server_that_is_away_for_longer_than_the_lease_ends_nothing(
     own_server.kill()
     wait_until(lambda: "snapshots wait" in twin.errors(), "the message")
     # A worker that ends now cannot be replaced before there is a server.
-    twin.kill(random.Random(2), "worker")
+    assert twin.kill(random.Random(2), "worker")
     own_server.start()
     wait_until(lambda: watching.epoch() > epoch, "another epoch")
+    wait_until(twin.advances, "output behind the kill of the worker")
+    snapshot = watching.snapshot()
+    wait_until(lambda: watching.snapshot() > snapshot, "a snapshot behind the restart")
     watching.close()
-    assert twin.ended() == 0, twin.errors()
-    assert difference(twin.written(), right) == ""
+    assert twin.end(signal.SIGINT) == 130, twin.errors()
+    oracle = prefixes(tmp_path / "right", partial(script, None), twin.written())
+    assert difference(twin.written(), oracle) == ""
 
 
 def test_a_run_is_continued_by_another_one_whose_launcher_was_killed(
@@ -179,8 +187,7 @@ def test_a_worker_joins_by_the_address_of_the_job(
 ) -> None:
     path = ServerPath(server.address).address.path.replace("/fsql/", "/guarded-")
     twin.start(2, "--joining", "1", *flags(twin, server, path))
-    wait_until(lambda: "fsql worker" in twin.errors(), "the command")
-    command = twin.errors().partition("fsql ")[2].split()
+    command = join_line(twin)
     assert command[1:3] == ["--join", str(Watching(server, path).job())]
     joined = Command(command, env={**os.environ, "FSQL_ZOOKEEPER_CREDENTIALS": "fsql:secret"})
     assert twin.ended() == 0, twin.errors()
