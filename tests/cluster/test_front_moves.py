@@ -13,7 +13,6 @@ from fsql.tests.cluster.twin import (
     Twin,
     difference,
     for_an_hour,
-    has_open_store,
     prefixes,
     wait_until,
 )
@@ -60,7 +59,7 @@ def test_fronts_follow_the_number_of_workers(twin: Twin, tmp_path: Path) -> None
     wait_until(twin.advances, "output")
     assert take(twin, "--workers", "1")["changes"] == [moved(1, 0, 1), moved(2, 0, 2)]
     assert take(twin, "--workers", "2")["changes"] == [moved(2, 1, 0)]
-    os.kill(next(pid for pid in twin.pids("worker") if has_open_store(pid)), signal.SIGKILL)
+    os.kill(twin.worker_with_store(), signal.SIGKILL)
     wait_until(twin.advances, "output")
     taken = take(twin, "--workers", "3")
     assert (taken["workers"], taken["readers"]) == (3, [0, 2, 1])

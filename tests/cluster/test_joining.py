@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import re
+import shlex
 import signal
 from typing import TYPE_CHECKING
 
@@ -24,9 +26,12 @@ pytestmark = pytest.mark.cluster
 
 def join_line(twin: Twin) -> list[str]:
     """Return the command that a run says a worker is to be started with, as soon as it says so."""
-    wait_until(lambda: "fsql worker --join " in twin.errors(), "the command to join")
-    [line] = [line for line in twin.errors().splitlines() if "fsql worker" in line]
-    return line.partition("fsql ")[2].split()
+    pattern = re.compile(
+        r"fsql (worker --join .*)\n"
+    )  # with the end of the line, which may be half written
+    wait_until(lambda: pattern.search(twin.errors()) is not None, "the command to join")
+    [command] = pattern.findall(twin.errors())
+    return shlex.split(command)
 
 
 def epochs_of(twin: Twin) -> int:
@@ -82,6 +87,7 @@ def test_a_worker_that_is_stopped_and_replaced_and_goes_on_changes_nothing(
     key = twin.state / "cluster.key"
     joined = [nursery.worker(leader, key, twin.directory / "log") for _ in range(3)]
     wait_until(twin.advances, "output")
+    wait_until(lambda: any(has_open_store(each.pid) for each in joined), "a worker that takes part")
     first = next(worker for worker in joined if has_open_store(worker.pid))
     os.kill(first.pid, signal.SIGSTOP)
     wait_until(lambda: epochs_of(twin) > 0, "another epoch")

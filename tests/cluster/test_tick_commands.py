@@ -17,7 +17,14 @@ from fsql.compiler.owner_map import BINS, OwnerMap
 from fsql.job.owners_file import OwnersFile, read_owners
 from fsql.tests.cli.commands import CommandResult, fsql
 from fsql.tests.cluster.conftest import ENDLESS
-from fsql.tests.cluster.twin import OUTPUTS, Twin, difference, has_open_store, wait_until
+from fsql.tests.cluster.twin import (
+    OUTPUTS,
+    Twin,
+    difference,
+    freeze,
+    has_open_store,
+    wait_until,
+)
 from fsql.tests.command_server import Command, run_command
 
 if TYPE_CHECKING:
@@ -158,7 +165,7 @@ def test_output_does_not_change(live: LiveTwin, tmp_path: Path) -> None:
         f"filters of stage 0: {', then '.join(conditions)}; was {' AND '.join(conditions[::-1])}",
     ]
     assert propose(twin, "--to", "1").out == "tick 4 is proposed\n"
-    os.kill(next(pid for pid in twin.pids("worker") if has_open_store(pid)), signal.SIGKILL)
+    os.kill(twin.worker_with_store(), signal.SIGKILL)
     wait_until(lambda: ticks(twin)[0]["state"] == "taken", "a tick during which a worker ends")
     assert propose(twin, "--equal").out == "tick 5 is proposed\n"
     [coordinator] = twin.pids("coordinator")
@@ -201,7 +208,7 @@ def test_workers_join_and_leave_while_rows_flow(live: LiveTwin, tmp_path: Path) 
     twin.start(1, "--no-contract")
     wait_until(twin.advances, "output")
     assert take(twin, "--workers", "2")["owners"] == EQUAL
-    os.kill(next(pid for pid in twin.pids("worker") if has_open_store(pid)), signal.SIGKILL)
+    os.kill(twin.worker_with_store(), signal.SIGKILL)
     wait_until(twin.advances, "output")
     assert take(twin, "--workers", "1")["moved_bins"] == 2048
     assert take(twin, "--workers", "2")["moved_bins"] == 2048
@@ -228,6 +235,8 @@ def test_proposals_that_are_refused(new_twin: Callable[[int], Twin], tmp_path: P
     twin = new_twin(ENDLESS)
     start(twin)
     twin.freeze_coordinator()
+    assert twin.process is not None
+    freeze(twin.process.pid, twin.state)  # it would kill a coordinator that is silent for 10 s
     assert propose(twin, "--to", "1", "--reason", "stopped").code == 0
     for flags, message in (
         (("--equal",), "error[FSQL-E652]: tick 1 has not ended"),
@@ -251,6 +260,7 @@ def test_proposals_that_are_refused(new_twin: Callable[[int], Twin], tmp_path: P
     assert (listed["state"], listed["reason"], listed["position"]) == ("proposed", "stopped", None)
     said = fsql("tick", "show", "2", "--state", twin.state)
     assert said.err.splitlines()[0] == "error[FSQL-E653]: the job has no tick 2"
+    twin.process.send_signal(signal.SIGCONT)
     twin.end(signal.SIGINT)
     said = propose(twin, "--equal")
     assert said.err.splitlines()[:2] == [

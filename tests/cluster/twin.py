@@ -30,6 +30,9 @@ HANGS_AFTER_SECONDS: Final = 300.0
 
 OUTPUTS: Final = ("counts.jsonl", "lines.txt")
 
+_PRIMARY_CODE: Final = 0xFF
+"""The part of an error code of SQLite that says what is wrong; the rest says where."""
+
 
 def for_an_hour(rate: int) -> str:
     """Return the options of a generated table that has `rate` rows a second for an hour.
@@ -98,15 +101,18 @@ def descendants(pid: int) -> list[int]:
 def command_of(pid: int) -> list[str]:
     """Return a process's command line, empty if it has ended."""
     with suppress(OSError):
-        return Path(f"/proc/{pid}/cmdline").read_text().split("\0")[:-1]
+        text = Path(f"/proc/{pid}/cmdline").read_text(errors="replace")  # it may be anybody's
+        return text.split("\0")[:-1]
     return []
 
 
 def has_open_store(pid: int) -> bool:
     """Say whether a worker has a store open; one that has taken no part yet has none."""
     with suppress(OSError):
-        files = [str(each.readlink()) for each in Path(f"/proc/{pid}/fd").iterdir()]
-        return any("/worker-" in file for file in files)
+        for each in Path(f"/proc/{pid}/fd").iterdir():
+            with suppress(FileNotFoundError):  # it was closed while they are listed
+                if "/worker-" in str(each.readlink()):
+                    return True
     return False
 
 
@@ -148,7 +154,7 @@ def is_locked(path: Path) -> bool:
         try:
             connection.execute("BEGIN IMMEDIATE")
         except sqlite3.OperationalError as error:
-            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY:
+            if error.sqlite_errorcode & _PRIMARY_CODE != sqlite3.SQLITE_BUSY:
                 raise
             return True
         connection.execute("ROLLBACK")
@@ -156,13 +162,13 @@ def is_locked(path: Path) -> bool:
 
 
 def freeze(pid: int, state: Path) -> None:
-    """Stop the coordinator of a job while it does not write to the coordination in its state directory.
+    """Stop a process of a job while it does not write to the coordination in its state directory.
 
     One that is stopped within a transaction keeps the lock of the file, and everybody else waits.
     """
     while True:
         os.kill(pid, signal.SIGSTOP)
-        wait_until(lambda: process_state(pid) == "T", "a stopped coordinator")
+        wait_until(lambda: process_state(pid) == "T", "a stopped process")
         if not is_locked(state / FILE):
             return
         os.kill(pid, signal.SIGCONT)
@@ -223,6 +229,17 @@ class Twin:
         assert self.process is not None
         return [pid for pid in descendants(self.process.pid) if role_of(pid) == role]
 
+    def worker_with_store(self) -> int:
+        """Return a worker that takes part in the run, as soon as there is one."""
+        found: list[int] = []
+
+        def is_there() -> bool:
+            found[:] = [pid for pid in self.pids("worker") if has_open_store(pid)]
+            return bool(found)
+
+        wait_until(is_there, "a worker that has its store open")
+        return found[0]
+
     def written_bytes(self) -> int:
         paths = [self.directory / name for name in OUTPUTS]
         return sum(path.stat().st_size for path in paths if path.exists())
@@ -277,7 +294,8 @@ class Twin:
         self.ended()
 
     def errors(self) -> str:
-        return (self.directory / "errors").read_text()
+        """Return what the processes have written; the last character may be half written."""
+        return (self.directory / "errors").read_text(errors="replace")
 
     def written(self) -> dict[str, bytes]:
         return {name: (self.directory / name).read_bytes() for name in OUTPUTS}

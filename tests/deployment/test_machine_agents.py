@@ -42,13 +42,15 @@ def processes_of(cluster: TestCluster, machine: str) -> dict[str, int]:
 
 def wait_for_worker(cluster: TestCluster, machine: str, *others: int) -> int:
     """Return the worker of a machine once there is one that is none of `others`."""
-    cluster.wait_until(
-        lambda: (
-            processes_of(cluster, machine).get("worker", others[0] if others else 0)
-            not in {0, *others}
-        )
-    )
-    return processes_of(cluster, machine)["worker"]
+    found: list[int] = []
+
+    def is_there() -> bool:
+        worker = processes_of(cluster, machine).get("worker")
+        found[:] = [] if worker is None or worker in others else [worker]
+        return bool(found)
+
+    cluster.wait_until(is_there)
+    return found[0]
 
 
 def test_workers_and_agents_of_machines_are_killed_and_no_byte_is_different(
@@ -75,7 +77,7 @@ def test_workers_and_agents_of_machines_are_killed_and_no_byte_is_different(
     assert wait_for_worker(machines, "m2") == second
 
     # Another process runs the job, and listens elsewhere: the workers join it.
-    other = processes_of(machines, "m3")["worker"]
+    other = wait_for_worker(machines, "m3")
     machines.kill_job("words")
     wait_for_worker(machines, "m2", second)
     wait_for_worker(machines, "m3", other)

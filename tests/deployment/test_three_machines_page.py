@@ -115,6 +115,8 @@ def test_the_commands_do_what_is_said(tmp_path: Path, monkeypatch: pytest.Monkey
             run(machine, command)
         cluster.wait_for_snapshot("copy")
         assert "running" in run(first, starts[-1])
+        # What a machine reports may be older than the snapshot.
+        cluster.wait_until(lambda: "worker" in processes(cluster, "machine2"))
         worker = processes(cluster, "machine2")["worker"]
         kill(worker)
         cluster.wait_until(lambda: processes(cluster, "machine2").get("worker", worker) != worker)
