@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import socket
 import stat
@@ -134,7 +135,10 @@ def test_a_job_that_cannot_listen_is_restarted_at_another_address(
         cluster.call("deploy", path, "--name", "words", "--listen", address, "--quiet")
         waiting = cluster.wait_for_state("words", "waiting")
         reason = f'the run cannot listen on "{address}": address already in use'
-        assert waiting["why"][0] == f"it ended once without progress: {reason}"
+        # It waits for a second first; on a busy machine, that may be over before it is seen.
+        assert re.fullmatch(
+            rf"it ended (once|\d+ times) without progress: {re.escape(reason)}", waiting["why"][0]
+        )
         cluster.call("restart", "words", "--listen", "tcp://127.0.0.1:*")
         cluster.wait_for_rows("words", 1)
         said = cluster.say("restart", "words", "--listen", "tcp://10.0.0.1:*")
@@ -238,7 +242,7 @@ def test_agents_and_jobs_are_forks(cluster: TestCluster, tmp_path: Path) -> None
     path, agent = cluster.path, cluster.directory.agent()
     assert agent
     assert command_of(agent)[0] == f"fsql agent --dir {path}"
-    cluster.call("deploy", job(tmp_path / "work", 400, 400), "--name", "words")
+    cluster.call("deploy", job(tmp_path / "work", 400), "--name", "words")
     cluster.wait_for_rows("words", 1)
     [found] = cluster.directory.jobs()
     runner = found.runner()
@@ -248,13 +252,13 @@ def test_agents_and_jobs_are_forks(cluster: TestCluster, tmp_path: Path) -> None
     kill(next(each for each in processes_below(agent) if role_of(each) == "fork-server"))
     cluster.call("stop", "words")
     cluster.call("restart", "words")
-    cluster.wait_for_state("words", "finished")
+    lines = cluster.drain_later("words", tmp_path / "work" / "lines.txt")
     written = {name: (tmp_path / "work" / name).read_bytes() for name in OUTPUTS}
-    assert written == expected(tmp_path, 400)
+    assert written == expected(tmp_path, lines)
     cluster.call("down")
     log = cluster.directory.log.read_text().splitlines()
     assert [line.split(" ", 2)[2] for line in log][1:] == [
-        *("deploy words", "stop words", "start words", "down", "agent ends"),
+        *("deploy words", "stop words", "start words", "stop words", "down", "agent ends"),
     ]
 
 
