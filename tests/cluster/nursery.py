@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import gc
 import os
-import select
 import signal
 import socket
 import subprocess
@@ -136,7 +135,7 @@ class Nursery:
         pid = int.from_bytes(self._socket.recv(8), "big")
         reader = LineReader(told)
         while True:
-            select.select([told], [], [])
+            wait_readable([told], None)
             for line in reader.lines():
                 assert isinstance(line, WorkerAddress)
                 worker = NurseryWorker(pid, line.address, supervising, reader, log)

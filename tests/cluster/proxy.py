@@ -116,10 +116,10 @@ class Network:
         """Close all proxies, and see to it that nothing goes on: a connection that comes just now, say."""
         for proxy in self.proxies:
             await proxy.close()
-        others = asyncio.all_tasks() - {asyncio.current_task()}
-        for task in others:
-            task.cancel()
-        await asyncio.gather(*others, return_exceptions=True)
+        while others := asyncio.all_tasks() - {asyncio.current_task()}:
+            for task in others:
+                task.cancel()
+            await asyncio.gather(*others, return_exceptions=True)
 
     def _do(self, work: Coroutine[None, None, Result]) -> Result:
         return asyncio.run_coroutine_threadsafe(work, self._loop).result()

@@ -136,10 +136,10 @@ def test_a_machine_that_is_not_in_the_list_is_refused_until_it_is(
         f"its key {fingerprint} is not in {keys[0] / 'authorized'}\n"
     )
     try:
-        stranger = workers.start("--timeout", "2")
-        assert stranger.wait() == 1
+        while refused not in twin.errors():  # on a busy machine, one may end before it connects
+            stranger = workers.start("--timeout", "2")
+            assert stranger.wait() == 1
         assert "error[FSQL-E604]: no message from tcp://" in workers.said()
-        wait_until(lambda: refused in twin.errors(), "the refusal")
         assert "Traceback" not in twin.errors() + workers.said()
         assert twin.written_bytes() == 0
         authorize_second(keys)
