@@ -1,6 +1,7 @@
 """The parts of a tick plan that a tick may change in addition to owners.
 
-They are the policies of folds, the order of filters, and which folds get rows of hot keys pre-aggregated.
+They are the policies of folds, the order of filters, which folds get rows of hot keys pre-aggregated, and how
+much of a table other workers process than those that read it.
 
 Contract.  Any choices that `fault_of_choices` accepts give a plan that releases the same bytes, and has the
 same stages, operators, exchanges, ports and state.
@@ -28,6 +29,7 @@ from fsql.compiler.tick_plan import (
     FoldHead,
     Policy,
     Send,
+    SourceHead,
     Stage,
     Step,
     TickPlan,
@@ -55,11 +57,14 @@ class PlanChoices:
 
     `policies` are those of folds, by operator id, and `filters` the order of filters.  `pre_aggregations`
     has for folds the number of rows of a key in a batch from which they are pre-aggregated, 0 for never.
+    `rebalanced` has for tables, by name, the percentage of rows that the worker of a front sends to other
+    workers before the first stage.
     """
 
     policies: tuple[tuple[str, Policy], ...] = ()
     filters: tuple[FilterOrder, ...] = ()
     pre_aggregations: tuple[tuple[str, int], ...] = ()
+    rebalanced: tuple[tuple[str, int], ...] = ()
 
 
 NO_CHOICES = PlanChoices()
@@ -121,6 +126,7 @@ def choices_of(plan: TickPlan) -> PlanChoices:
             for index, run in enumerate(filter_runs(stage))
         ),
         tuple(sorted(pre_aggregations_of(plan).items())),
+        tuple(sorted((head.table.name, head.rebalanced) for head in _sources(plan))),
     )
 
 
@@ -144,7 +150,7 @@ def fault_of_choices(plan: TickPlan, choices: PlanChoices) -> str:
         given = sorted(number for group in order.groups for number in group)
         if not all(order.groups) or given != list(range(len(runs[order.run].conjuncts))):
             return f"the filters of stage {order.stage} do not have each conjunct once"
-    return _fault_of_pre_aggregations(plan, choices)
+    return _fault_of_pre_aggregations(plan, choices) or _fault_of_rebalanced(plan, choices)
 
 
 def _fault_of_pre_aggregations(plan: TickPlan, choices: PlanChoices) -> str:
@@ -159,9 +165,22 @@ def _fault_of_pre_aggregations(plan: TickPlan, choices: PlanChoices) -> str:
     return ""
 
 
+def _fault_of_rebalanced(plan: TickPlan, choices: PlanChoices) -> str:
+    tables = {head.table.name for head in _sources(plan)}
+    for table, percent in choices.rebalanced:
+        if table not in tables:
+            return f"the plan does not read a table {table}"
+        if not 0 <= percent <= 100:
+            return f"{percent} percent of the rows of {table} cannot be rebalanced"
+    if len({table for table, _ in choices.rebalanced}) < len(choices.rebalanced):
+        return "a table is rebalanced twice"
+    return ""
+
+
 def with_choices(plan: TickPlan, choices: PlanChoices) -> TickPlan:
     """Return the plan with these choices, which must be valid for it."""
     policies, least_rows = dict(choices.policies), dict(choices.pre_aggregations)
+    rebalanced = dict(choices.rebalanced)
     stages = []
     for number, stage in enumerate(plan.stages):
         orders = {each.run: each.groups for each in choices.filters if each.stage == number}
@@ -170,6 +189,9 @@ def with_choices(plan: TickPlan, choices: PlanChoices) -> TickPlan:
         head = stage.head
         if isinstance(head, FoldHead) and head.operator in policies:
             stage = replace(stage, head=replace(head, policy=policies[head.operator]))  # noqa: PLW2901
+        elif isinstance(head, SourceHead) and head.table.name in rebalanced:
+            percent = rebalanced[head.table.name]
+            stage = replace(stage, head=replace(head, rebalanced=percent))  # noqa: PLW2901
         sends = tuple(_with_pre_aggregation(plan, stage, each, least_rows) for each in stage.sends)
         stages.append(stage if sends == stage.sends else replace(stage, sends=sends))
     return replace(plan, stages=tuple(stages))
@@ -239,6 +261,12 @@ def _predicate_of(stage: Stage, index: int) -> Expression:
     predicate = _predicate(stage.steps[index])
     assert predicate is not None
     return predicate
+
+
+def _sources(plan: TickPlan) -> Iterator[SourceHead]:
+    for stage in plan.stages:
+        if isinstance(stage.head, SourceHead):
+            yield stage.head
 
 
 def _folds(plan: TickPlan) -> Iterator[FoldHead]:

@@ -37,9 +37,13 @@ class Policy(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class SourceHead:
-    """The stage begins with the rows of a table."""
+    """The stage begins with the rows of a table.
+
+    The worker of a front sends `rebalanced` percent of the rows to other workers before the first step.
+    """
 
     table: Table
+    rebalanced: int = 0
 
 
 @dataclass(frozen=True, slots=True)

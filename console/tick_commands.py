@@ -119,7 +119,9 @@ def tick_plan(
     of the logical plan.  "folds" has the "policy" of each fold: "speculative" or "ordered".  "filters" has
     runs of filters that can be reordered, each a list of filters, and each filter a list of conditions.
     Rows go through the filters in order.  A condition may be moved to another filter of its run, or to
-    a new one.  What is removed from "folds" or "filters" stays as it is.
+    a new one.  "pre_aggregations" has for folds from how many rows of a key in a batch these are
+    pre-aggregated, 0 for never, and "rebalanced" for tables how many percent of their rows the workers that
+    read them send to others.  What is removed from a list stays as it is.
     """
     from fsql.console.ticks import print_choices
 

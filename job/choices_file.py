@@ -1,9 +1,10 @@
 """The choices of a job's plan in a file that a user edits.
 
 The file has one JSON object: the digest of the job's logical plan, the policy of each fold, for each filter
-run the conjuncts of each filter in the order of their evaluation, and for each fold that may get
-pre-aggregated rows, the number of rows of a key in a batch from which they are pre-aggregated.  Omitted
-choices are unchanged.
+run the conjuncts of each filter in the order of their evaluation, for each fold that may get pre-aggregated
+rows, the number of rows of a key in a batch from which they are pre-aggregated, and for each table the
+percentage of its rows that its readers send to other workers before the first stage.  Omitted choices are
+unchanged.
 """
 
 from __future__ import annotations
@@ -58,6 +59,11 @@ class _PreAggregation(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     least_rows: int
 
 
+class _Rebalanced(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    table: str
+    percent: int
+
+
 class ChoicesFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The content of a file; see above."""
 
@@ -65,6 +71,7 @@ class ChoicesFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     folds: tuple[_Fold, ...] = ()
     filters: tuple[_Filters, ...] = ()
     pre_aggregations: tuple[_PreAggregation, ...] = ()
+    rebalanced: tuple[_Rebalanced, ...] = ()
 
 
 def plan_of(job: JobDescription, choices: PlanChoices) -> TickPlan:
@@ -112,7 +119,8 @@ def choices_file_of(job: JobDescription, plan: TickPlan) -> ChoicesFile:
         for fold in folds
         if fold.operator in least_rows
     ]
-    return ChoicesFile(job.plan, tuple(folds), tuple(filters), tuple(pre_aggregations))
+    rebalanced = tuple(_Rebalanced(*each) for each in choices_of(plan).rebalanced)
+    return ChoicesFile(job.plan, tuple(folds), tuple(filters), tuple(pre_aggregations), rebalanced)
 
 
 def file_text(file: ChoicesFile) -> str:
@@ -140,7 +148,8 @@ def read_choices(path: Path, job: JobDescription, plan: TickPlan) -> PlanChoices
     policies = tuple((fold.operator, fold.policy) for fold in found.folds)
     orders = tuple(_order(filters, plan, path) for filters in found.filters)
     least_rows = tuple((fold.operator, fold.least_rows) for fold in found.pre_aggregations)
-    choices = PlanChoices(policies, orders, least_rows)
+    rebalanced = tuple((each.table, each.percent) for each in found.rebalanced)
+    choices = PlanChoices(policies, orders, least_rows, rebalanced)
     wrong = fault_of_choices(plan, choices)
     if wrong:
         raise _invalid(f'"{path}": {wrong}')

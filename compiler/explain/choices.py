@@ -83,6 +83,11 @@ def changed_choices(before: TickPlan, after: TickPlan) -> Iterator[str]:
         if least != least_rows[operator]:
             was_text = pre_aggregation_text(least_rows[operator])
             yield f"rows for {operator}: {pre_aggregation_text(least)}, was: {was_text}"
+    rebalanced = dict(old.rebalanced)
+    for table, percent in new.rebalanced:
+        if percent != rebalanced[table]:
+            was_text = rebalanced_text(rebalanced[table])
+            yield f"rows of {table}: {rebalanced_text(percent)}, was: {was_text}"
     for was, now in zip(old.filters, new.filters, strict=True):
         if was != now:
             texts = [_text(filter_texts(before, order)) for order in (now, was)]
@@ -92,6 +97,11 @@ def changed_choices(before: TickPlan, after: TickPlan) -> Iterator[str]:
 def pre_aggregation_text(least: int) -> str:
     """Return the number of rows of a key in a batch from which on they are pre-aggregated."""
     return f"pre-aggregated from {least:,} of a key on" if least else "not pre-aggregated"
+
+
+def rebalanced_text(percent: int) -> str:
+    """Return how much of a table its readers send to other workers before the first stage."""
+    return f"{percent} % to other workers" if percent else "not rebalanced"
 
 
 def _text(filters: FilterTexts) -> str:

@@ -39,8 +39,9 @@ class Exchange:
     `reached` is the greatest root of a row that was replaced by others.
     """
 
-    def __init__(self, pipelines: StagePipelines, loads: BinLoads | None) -> None:
+    def __init__(self, pipelines: StagePipelines, loads: BinLoads | None, own: int) -> None:
         self.reached = START
+        self._own = own
         self._pipelines = pipelines
         self._loads = loads
         self._position: Root | None = None
@@ -53,15 +54,17 @@ class Exchange:
         self._position = position
         return True
 
-    def sample(self, stage: int, to: ToFold, batch: Batch) -> None:
-        """Count rows that need no exchange, for statistics."""
-        if self._loads is not None:
-            self._loads.sample(to, self._pipelines.keys_of(stage, to), batch)
-
     def parts(
         self, routing: Routing, stage: int, to: ToFold, batch: Batch
     ) -> tuple[Batch, list[Part], Batch | None]:
-        """Return the rows to send, the part of each worker, and the rows whose keys are errors."""
+        """Return the rows to send, the part of each worker, and the rows whose keys are errors.
+
+        If the worker owns all keys, its rows need no exchange, and are only sampled for statistics.
+        """
+        if routing.only_owner(to.stage) == self._own:
+            if self._loads is not None:
+                self._loads.sample(to, self._pipelines.keys_of(stage, to), batch)
+            return batch, [Part(self._own, moved=False, rows=None)], None
         values, kept, errors = self._pipelines.keys_of(stage, to)(batch)
         if kept is not None:
             batch = batch.take(kept)

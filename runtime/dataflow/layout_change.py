@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from fsql.compiler.plan_choices import PlanChoices
     from fsql.runtime.batch import Batch, Root
     from fsql.runtime.dataflow.front import Front
-    from fsql.runtime.dataflow.messages import Message
+    from fsql.runtime.dataflow.messages import Address, Message
     from fsql.runtime.ports import DeadLetter
 
     Ints = NDArray[np.int64]
@@ -173,6 +173,10 @@ class LayoutChange:
         if moved.any():
             moved &= ~below(batch, self.position)
         return np.where(moved, new_owners[bins], owner), moved
+
+    def queue(self, to: Address, batch: Batch) -> None:
+        """Keep rows of bins that are not adopted yet."""
+        self.queued.setdefault(to.stage, []).append((to.side, batch))
 
     def defers(self, message: Message) -> bool:
         """Return whether a message has to wait until the worker knows whether owners change; if so, keep it.

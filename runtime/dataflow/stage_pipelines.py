@@ -37,7 +37,8 @@ class StagePipelines:
         """Compile all stages of a plan."""
         self._instrument = instrument
         self._encodings = encodings
-        self._plan = self._next_plan = plan
+        self.plan = self.next_plan = plan
+        """The plan, and the one from the position of a change on."""
         self._pipelines = [self._compile(stage) for stage in plan.stages]
         self._position = END
         self._next: dict[int, StagePipeline] = {}
@@ -45,12 +46,12 @@ class StagePipelines:
         self._pre_aggregations: dict[ToFold, PreAggregation] = {}
 
     def _compile(self, stage: Stage) -> StagePipeline:
-        return StagePipeline(stage, len(self._plan.stages), self._instrument, self._encodings)
+        return StagePipeline(stage, len(self.plan.stages), self._instrument, self._encodings)
 
     def change(self, position: Root, choices: PlanChoices) -> None:
         """Use the plan with other choices for rows with roots at or above `position`."""
-        self._position, self._next_plan = position, with_choices(self._plan, choices)
-        stages = enumerate(zip(self._plan.stages, self._next_plan.stages, strict=True))
+        self._position, self.next_plan = position, with_choices(self.plan, choices)
+        stages = enumerate(zip(self.plan.stages, self.next_plan.stages, strict=True))
         self._next = {
             number: self._compile(after)
             for number, (before, after) in stages
@@ -61,7 +62,7 @@ class StagePipelines:
         """Use one plan again: nothing below the position is in flight."""
         for number, pipeline in self._next.items():
             self._pipelines[number] = pipeline
-        self._plan, self._next = self._next_plan, {}
+        self.plan, self._next = self.next_plan, {}
 
     def keys_of(self, stage: int, to: ToFold) -> Evaluator:
         """Return the function that evaluates the keys by which the rows of a stage are exchanged."""
@@ -71,7 +72,7 @@ class StagePipelines:
     def pre_aggregation(self, to: ToFold) -> PreAggregation:
         """Return the pre-aggregation for a fold; None if it may not get pre-aggregated rows."""
         if to not in self._pre_aggregations:
-            head = self._plan.stages[to.stage].head
+            head = self.plan.stages[to.stage].head
             assert isinstance(head, FoldHead)
             columns = read_columns(head)
             assert columns is not None

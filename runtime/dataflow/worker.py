@@ -28,11 +28,11 @@ from fsql.runtime.dataflow.messages import (
     Promise,
 )
 from fsql.runtime.dataflow.outbox import BARRIER, Effect, Outbox, SendMessage
+from fsql.runtime.dataflow.rebalancing import Rebalancing
 from fsql.runtime.dataflow.shard_exchange import ShardExchange
 from fsql.runtime.dataflow.stage_pipeline import Instrumentation, uninstrumented
 from fsql.runtime.dataflow.stage_pipelines import StagePipelines
 from fsql.runtime.dataflow.timed_folds import TimedFolds
-from fsql.runtime.dataflow.topology import source_stages
 from fsql.runtime.order import concat
 
 if TYPE_CHECKING:
@@ -77,8 +77,8 @@ class Worker:
         self.folds: dict[int, Fold] = self._timed.by_stage
         self.pipelines = StagePipelines(plan, instrument, encodings or {})
         self._outbox = Outbox(number, epoch)
-        self._source_stage = source_stages(plan)
-        self._exchange = Exchange(self.pipelines, loads)
+        self._exchange = Exchange(self.pipelines, loads, number)
+        self._rebalancing = Rebalancing(self.pipelines, number)
         self._shards = shards or ShardExchange()
         self._announced = False
         self.foreign = ForeignState(self.folds)
@@ -105,9 +105,13 @@ class Worker:
         return self._outbox.take_for_workers()
 
     def _enter(self, rows: FrontRows) -> None:
-        """Run the stage of a table over the rows of a front, and send the malformed rows."""
+        """Run the stage of a table over rows of a front, or let others do so; send the malformed rows."""
         if rows.batch is not None:
-            self._run(self._source_stage[rows.ordinal], [rows.batch], repairs=False)
+            for part in self._rebalancing.parts(rows.ordinal, rows.batch, self._routing):
+                if part.worker == self._number:
+                    self._run(part.stage, [part.batch], repairs=False)
+                else:
+                    self._outbox.post(part.worker, Parcel(Address(part.stage), part.batch))
         if rows.dead_letters:
             stops = rows.front.stops_on_error
             to = Address(self._barrier_stage, 0, PortKind.DEAD_LETTER, stops)
@@ -307,8 +311,7 @@ class Worker:
     @property
     def may_adopt(self) -> bool:
         """Return whether the state has reached the position of a change that has been switched to."""
-        change = self.change
-        return change is not None and change.switched and not self._announced
+        return self.has_switched and not self._announced
 
     def adopt(self, holds: Mapping[int, int]) -> list[Effect]:
         """Begin to own the adopted bins, whose state is completely staged, and apply their queued rows.
@@ -355,8 +358,10 @@ class Worker:
             assert parcel.batch is not None
             batch = parcel.batch if rows is None else parcel.batch.take(rows)
             if parcel.moved and self.change is not None and not self.change.adopted:
-                queue = self.change.queued.setdefault(parcel.to.stage, [])
-                queue.append((parcel.to.side, batch))
+                self.change.queue(parcel.to, batch)
+                continue
+            if parcel.to.stage not in self.folds:  # rows of a front of another worker
+                self._run(parcel.to.stage, [batch], repairs=False)
                 continue
             self._outbox.used.add(parcel.to.stage)
             output = self._timed.accept[parcel.to.stage](parcel.to.side, batch)
@@ -384,16 +389,11 @@ class Worker:
     def _send(self, stage: int, to: ToFold, batch: Batch, *, repairs: bool) -> None:
         """Split a batch by the owners of its keys' hashes; queue a call for the own part, send the others."""
         address = Address(to.stage, to.side)
-        if self._routing.only_owner(to.stage) == self._number:
-            self._exchange.sample(stage, to, batch)
-            self._calls.append((Parcel(address, batch, repairs), None))
-            return
         batch, parts, errors = self._exchange.parts(self._routing, stage, to, batch)
         if errors is not None:
             self._outbox.post(BARRIER, Parcel(self._errors_to, errors, repairs))
         for worker, moved, rows in parts:
-            if worker == self._number:
-                # Messages to other workers need not wait for this call.
+            if worker == self._number:  # messages to others need not wait for this call
                 self._calls.append((Parcel(address, batch, repairs, moved=moved), rows))
             else:
                 part = batch if rows is None else batch.take(rows)

@@ -116,6 +116,8 @@ class Cluster:
         self._schedule = schedule
         self._channels: dict[Channel, deque[ChannelMessage]] = {}
         self.messages = 0
+        self.rebalanced = 0
+        """The number of batches that another worker has processed from the first stage on."""
 
     def load(self, state: Mapping[str, tuple[IncrementalSnapshot, ...]], position: Root) -> None:
         """Load state before anything is read; the acknowledgements of its holds are sent first."""
@@ -191,6 +193,8 @@ class Cluster:
             case Message() if receiver == BARRIER:
                 self._at_barrier(message)
             case Message():
+                head = self.plan.stages[message.parcel.to.stage].head
+                self.rebalanced += isinstance(head, SourceHead)
                 self.carry(receiver, self.workers[receiver].receive(message))
             case MinTime() if receiver == BARRIER:
                 return self._release(message.root)

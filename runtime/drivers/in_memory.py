@@ -46,6 +46,7 @@ class Outcome:
     rows_redone: int = 0
     rows_held: int = 0
     messages: int = 0
+    rebalanced: int = 0
     rows_buffered_max: int = 0
 
 
@@ -131,7 +132,7 @@ def run_in_memory(
     folds = [fold for worker in cluster.workers for fold in worker.folds.values()]
     outcome.rows_redone = sum(fold.rows_redone for fold in folds)
     outcome.rows_held = sum(fold.rows_held for fold in folds)
-    outcome.messages = cluster.messages
+    outcome.messages, outcome.rebalanced = cluster.messages, cluster.rebalanced
     return outcome
 
 

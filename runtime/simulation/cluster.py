@@ -173,7 +173,8 @@ class SimulatedCluster:
     def plan(self, workers: int) -> TickPlan:
         """Return the plan for a number of workers."""
         if workers not in self._plans:
-            self._plans[workers] = self._workload.plan_of(workers, self.run_settings.policy)
+            plan = self._workload.plan_of(workers, self.run_settings.policy)
+            self._plans[workers] = self.run_settings.first_plan(plan)
         return self._plans[workers]
 
     def spec(self) -> JobSpec:

@@ -25,6 +25,7 @@ PROBES: Final = (
     "tick refused",
     "plan changed",
     "front moved",
+    "rows rebalanced",
     "worker joined",
     "worker left",
     "snapshot committed",

@@ -39,6 +39,7 @@ class FaultInjector:
         self.choices = cluster.world.tape.stream("faults")
         self.plan_choices = cluster.world.tape.stream("plan choices")
         self.pre_aggregations = cluster.world.tape.stream("pre-aggregations")
+        self.rebalancing = cluster.world.tape.stream("rebalancing")
         self.exchange_choices = cluster.world.tape.stream("owners of exchanges")
         self.reader_choices = cluster.world.tape.stream("readers of fronts")
         self.effects_of_writers = cluster.world.tape.stream("effects of writers")

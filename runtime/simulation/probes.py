@@ -34,6 +34,8 @@ def _record_probes(item: Item, coverage: Coverage) -> None:
                 coverage.sometimes("repairs under way")
             if parcel.to.port is PortKind.LATE:
                 coverage.sometimes("late rows under way")
+            if parcel.to.port is None and parcel.to.stage == 0:
+                coverage.sometimes("rows rebalanced")  # the first stage is always one of a table
             if parcel.dead_letters:
                 coverage.sometimes("rejects under way")
         case Metrics():

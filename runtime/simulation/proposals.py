@@ -53,7 +53,8 @@ def _propose(injector: FaultInjector, process: Process, workers: int, before: in
     plan = injector.cluster.spec().plan
     choices = _plan_choices(injector.plan_choices, plan)
     least_rows = _pre_aggregations(injector.pre_aggregations, plan)
-    choices = replace(choices, pre_aggregations=least_rows)
+    rebalanced = _rebalanced(injector.rebalancing, plan)
+    choices = replace(choices, pre_aggregations=least_rows, rebalanced=rebalanced)
     readers = _readers(injector.reader_choices, len(injector.cluster.sources()), workers)
     tick = injector.cluster.ticks
     exchanges, keeps = _exchanges(injector.exchange_choices, plan, workers)
@@ -89,6 +90,12 @@ def _pre_aggregations(choices: Stream, plan: TickPlan) -> tuple[tuple[str, int],
     """Draw whether folds that can get pre-aggregated rows do, for some of these folds."""
     may = [operator for operator, _ in choices_of(plan).pre_aggregations if choices.chance(0.7)]
     return tuple((operator, choices.one_of((0, 1, 2))) for operator in may)
+
+
+def _rebalanced(choices: Stream, plan: TickPlan) -> tuple[tuple[str, int], ...]:
+    """Draw how much of tables other workers than their readers process, for some of the tables."""
+    tables = [table for table, _ in choices_of(plan).rebalanced if choices.chance(0.7)]
+    return tuple((table, choices.one_of((0, 50, 100))) for table in tables)
 
 
 def _draw_groups(

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.analysis.sharding import Sharding
+from fsql.compiler.plan_choices import PlanChoices, choices_of, with_choices
 from fsql.compiler.tick_plan import Policy
 from fsql.runtime.cluster.delivery import DeliveryOption
 from fsql.runtime.cluster.job_spec import Settings
@@ -58,6 +59,13 @@ class RunSettings:
     workers_encode: bool
     shards: int | None
     """How many shards the rows of each INSERT go to; None if they are not sharded."""
+    rebalanced: int
+    """What percentage of the rows of each table its readers send to other workers at first."""
+
+    def first_plan(self, plan: TickPlan) -> TickPlan:
+        """Return the plan with which the job starts, given that of the optimizer."""
+        tables = tuple((table, self.rebalanced) for table, _ in choices_of(plan).rebalanced)
+        return with_choices(plan, PlanChoices(rebalanced=tables))
 
     def encodings(self, plan: TickPlan) -> Mapping[int, RowEncoding]:
         """Return the encodings of the INSERTs whose rows workers encode: of all INSERTs or of none."""
@@ -117,6 +125,7 @@ def draw_settings(
         hosted=tape.stream("hosted").chance(0.3),
         workers_encode=workers_encode,
         shards=None if workers_encode else shards,
+        rebalanced=tape.stream("rebalanced").one_of((0, 0, 50, 100)),
     )
 
 

@@ -66,6 +66,7 @@ def test_what_is_written_is_read(tmp_path: Path) -> None:
         "folds": [fold()],
         "filters": [filters(["b > 2", "a > 3", "a < 9"])],
         "pre_aggregations": [],
+        "rebalanced": [{"table": "t", "percent": 0}],
     }
     assert read_choices(path, JOB, PLAN) == choices_of(PLAN)
 
@@ -77,9 +78,12 @@ def test_changes_are_read(tmp_path: Path) -> None:
         tmp_path / "plan.json",
         folds=[fold(policy="speculative")],
         filters=[filters(["a > 3"], ["a < 9", "b > 2"])],
+        rebalanced=[{"table": "t", "percent": 60}],
     )
     assert read_choices(path, JOB, PLAN) == PlanChoices(
-        ((OPERATOR, Policy.SPECULATIVE),), (FilterOrder(0, 0, ((least,), (most, b))),)
+        ((OPERATOR, Policy.SPECULATIVE),),
+        (FilterOrder(0, 0, ((least,), (most, b))),),
+        rebalanced=(("t", 60),),
     )
     assert read_choices(written(path), JOB, PLAN) == NO_CHOICES
 

@@ -103,6 +103,7 @@ def ways(case: Case, schedules: int, met: Counter[str]) -> Iterator[Way]:
             met["runs"] += 1
             met["runs that repair"] += effort.rows_redone > 0
             met["runs that hold"] += effort.rows_held > 0
+            met["runs that rebalance"] += effort.rebalanced > 0
             met["runs that repair or hold"] += effort.rows_redone + effort.rows_held > 0
             met["repairs that change a route"] += bool(
                 met["routed by result"] and effort.rows_redone
@@ -114,14 +115,16 @@ def ways(case: Case, schedules: int, met: Counter[str]) -> Iterator[Way]:
 
 def random_schedule(random: Random) -> Schedule:
     """Return a way for the engine to go."""
+    seed = random.randrange(1 << 16)
     return Schedule(
-        seed=random.randrange(1 << 16),
+        seed=seed,
         workers=random.choice((1, 2, 3, 4)),
         batch_rows=random.choice((1, 2, 5, 100)),
         policy=random.choice((*Policy, *Policy, None)),
         read_ahead=random.choice((1_000_000, 1_000_000, 6)),
         few_rows=random.random() < 0.5,
         pre_aggregates=random.choice((0, 1, 2)),
+        rebalanced=Random(f"{seed} rebalanced").choice((0, 0, 50, 100)),
     )
 
 

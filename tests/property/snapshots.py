@@ -18,7 +18,7 @@ from fsql.runtime.batch import END, PUNCTUATION, START, Root
 from fsql.runtime.drivers.in_memory import SnapshotStart, run_in_memory
 from fsql.runtime.kernels.keyed.incremental_snapshot import IncrementalSnapshot, merge_snapshots
 from fsql.tests.property.check import random_schedule
-from fsql.tests.property.ways import Outcome, lowered, outcome_of, pre_aggregating
+from fsql.tests.property.ways import Outcome, lowered, outcome_of, pre_aggregating, rebalancing
 from fsql.tests.reference.oracle import Oracle
 
 if TYPE_CHECKING:
@@ -136,7 +136,7 @@ def run_with_snapshots(
     plan = choose(
         lowered(case.job), workers=schedule.workers, fronts=fronts, policy=schedule.policy
     )
-    plan = pre_aggregating(plan, schedule.pre_aggregates)
+    plan = rebalancing(pre_aggregating(plan, schedule.pre_aggregates), schedule.rebalanced)
     with patch.object(few_rows, "FEW_ROWS", few_rows.FEW_ROWS if schedule.few_rows else 0):
         result = run_in_memory(
             plan,
@@ -148,6 +148,7 @@ def run_with_snapshots(
         )
     snapshots.met["runs that repair"] += result.rows_redone > 0
     snapshots.met["runs that hold"] += result.rows_held > 0
+    snapshots.met["runs that rebalance"] += result.rebalanced > 0
     return outcome_of(case.job, result)
 
 

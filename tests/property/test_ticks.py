@@ -1,9 +1,9 @@
 """Owners and choices of the plan change while rows flow, and what is released stays the same.
 
 Cases are scripts and plans with input, made from a seed.  In a run the owners of hash bins and of fronts, the
-policies of folds and the order of filters change several times, at positions and in interleavings that are
-drawn, and snapshots are taken in between.  Each run has to release what the oracle does.  Then runs go on
-from one of the snapshots, with another number of workers.
+policies of folds, the order of filters and what is rebalanced change several times, at positions and in
+interleavings that are drawn, and snapshots are taken in between.  Each run has to release what the oracle
+does.  Then runs go on from one of the snapshots, with another number of workers.
 
 Catches rows that go to the wrong owner, state that is lost, doubled or of another position, windows and holds
 that are lost on the way, and min times that pass a position too early.  Cannot catch what goes wrong between
@@ -46,6 +46,7 @@ if TYPE_CHECKING:
 MUST_BE_MET = (
     *("changes", "changes refused", "changes cancelled", "changes that move nothing"),
     *("changes of one of several exchanges", "policies drawn", "filter orders drawn"),
+    *("rebalancing drawn", "runs that rebalance"),
     *("fronts moved", "fronts moved at their end", "fronts moved inside of a chunk"),
     *("rows moved", "rows queued", "runs that repair", "runs that hold", "runs from a snapshot"),
 )

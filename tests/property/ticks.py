@@ -1,4 +1,4 @@
-"""Runs in which keys and fronts change owners, folds their policies and filters their order while rows flow.
+"""Runs in which owners of keys and fronts, and choices of the plan change while rows flow.
 
 A change is carried out in steps, at moments that are drawn: it is announced to one worker after the other,
 and so on.  What is released may not depend on any of it.  Owner maps are random, so bins also come back to
@@ -221,7 +221,14 @@ class Ticks:
             if self.random.random() < 0.7
         ]
         self.met["pre-aggregations drawn"] += len(least_rows)
-        return PlanChoices(tuple(policies), tuple(filters), tuple(least_rows))
+        draw = Random(str((policies, filters, least_rows, self.met["changes"])))
+        rebalanced = [
+            (table, draw.choice((0, 30, 100)))
+            for table, _ in every.rebalanced
+            if draw.random() < 0.7
+        ]
+        self.met["rebalancing drawn"] += len(rebalanced)
+        return PlanChoices(tuple(policies), tuple(filters), tuple(least_rows), tuple(rebalanced))
 
     def _groups(self, groups: tuple[tuple[int, ...], ...]) -> tuple[tuple[int, ...], ...]:
         """Draw how the same conjuncts are ordered, and parted into filters."""

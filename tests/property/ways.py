@@ -122,6 +122,8 @@ class Schedule:
     read_ahead: int = 1_000_000
     pre_aggregates: int = 0
     """From how many rows of a key in a batch on these are pre-aggregated, where that is legal; 0: never."""
+    rebalanced: int = 0
+    """What percentage of the rows of each table its readers send to other workers."""
     few_rows: bool = True
     """Whether stages treat few rows in Python code of their own, as they do unless a test forbids it."""
 
@@ -133,13 +135,14 @@ class Effort:
     rows_redone: int
     rows_held: int
     messages: int
+    rebalanced: int
 
 
 def by_engine(job: logical.Job, inputs: Inputs, schedule: Schedule) -> tuple[Outcome, Effort]:
     """Run the tick plan of a job over in-memory channels, in an order that the seed decides."""
     fronts = {ordinal: len(splits) for ordinal, splits in inputs.items()}
     plan = choose(lowered(job), workers=schedule.workers, fronts=fronts, policy=schedule.policy)
-    plan = pre_aggregating(plan, schedule.pre_aggregates)
+    plan = rebalancing(pre_aggregating(plan, schedule.pre_aggregates), schedule.rebalanced)
     with patch.object(few_rows, "FEW_ROWS", few_rows.FEW_ROWS if schedule.few_rows else 0):
         result = in_memory.run_in_memory(
             plan,
@@ -148,13 +151,20 @@ def by_engine(job: logical.Job, inputs: Inputs, schedule: Schedule) -> tuple[Out
             batch_rows=schedule.batch_rows,
             read_ahead=schedule.read_ahead,
         )
-    return outcome_of(job, result), Effort(result.rows_redone, result.rows_held, result.messages)
+    effort = Effort(result.rows_redone, result.rows_held, result.messages, result.rebalanced)
+    return outcome_of(job, result), effort
 
 
 def pre_aggregating(plan: TickPlan, least: int) -> TickPlan:
     """Return a plan in which all folds that may get rows pre-aggregated do so, from `least` rows on."""
     choices = tuple((operator, least) for operator, _ in choices_of(plan).pre_aggregations)
     return with_choices(plan, PlanChoices(pre_aggregations=choices))
+
+
+def rebalancing(plan: TickPlan, percent: int) -> TickPlan:
+    """Return a plan in which the readers of all tables send that percentage of the rows to others."""
+    choices = tuple((table, percent) for table, _ in choices_of(plan).rebalanced)
+    return with_choices(plan, PlanChoices(rebalanced=choices))
 
 
 def outcome_of(job: logical.Job, result: in_memory.Outcome) -> Outcome:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     Patch = pytest.MonkeyPatch
 
 
-def _show_broken_invariants(patch: Patch) -> None:
+def show_broken_invariants(patch: Patch) -> None:
     """Fail where an invariant is broken: otherwise another epoch makes up for it."""
 
     def leave(
@@ -79,7 +79,7 @@ def the_old_owner_promises_what_the_new_one_has_to_read(patch: Patch) -> None:
     def promise_of(self: LayoutChange, front: Front) -> Root:
         return front.promised if self.switched else min(front.promised, self.position)
 
-    _show_broken_invariants(patch)
+    show_broken_invariants(patch)
     patch.setattr(LayoutChange, "promise_of", promise_of)
 
 
@@ -89,7 +89,7 @@ def the_new_owner_repeats_rows_below_the_position(patch: Patch) -> None:
         here.front._below = START
         return here
 
-    _show_broken_invariants(patch)
+    show_broken_invariants(patch)
     right = LocalFronts.adopt
     patch.setattr(LocalFronts, "adopt", adopt)
 

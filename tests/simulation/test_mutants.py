@@ -23,6 +23,7 @@ from fsql.runtime.simulation.world import World
 from fsql.tests.simulation import (
     mutants,
     mutants_of_fronts,
+    mutants_of_rebalancing,
     mutants_of_shards,
     mutants_of_state,
     mutants_of_ticks,
@@ -75,6 +76,8 @@ CASES = [
         (mutants_of_ticks.MUTANTS_OF_MEMBERS, PLAN_OF_MEMBERS),
         (mutants_of_fronts.MUTANTS, PLAN_OF_TICKS),
         (mutants_of_fronts.MUTANTS_OF_RECOVERY, PLAN_OF_RECOVERY),
+        (mutants_of_rebalancing.MUTANTS, PLAN_OF_TICKS),
+        (mutants_of_rebalancing.MUTANTS_OF_MEMBERS, PLAN_OF_MEMBERS),
         (mutants_of_shards.MUTANTS, PLAN_OF_SHARDS),
         (mutants_of_shards.MUTANTS_OF_SLOW_SINKS, PLAN_OF_SLOW_SINKS),
         (mutants_of_shards.MUTANTS_OF_WRITERS, PLAN_OF_WRITERS),

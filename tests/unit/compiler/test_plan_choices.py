@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fsql.compiler.explain.choices import changed_choices, filter_texts
+from fsql.compiler.explain.tick import tick_text
 from fsql.compiler.graph import Select
 from fsql.compiler.plan_choices import (
     FilterOrder,
@@ -94,6 +95,31 @@ def test_filters_that_the_plan_cannot_have(
     filters: list[FilterOrder], fault: str, plan: TickPlan
 ) -> None:
     assert fault_of_choices(plan, PlanChoices(filters=tuple(filters))) == fault
+
+
+@pytest.mark.parametrize(
+    ("rebalanced", "fault"),
+    [
+        ((("u", 1),), "the plan does not read a table u"),
+        ((("t", 101),), "101 percent of the rows of t cannot be rebalanced"),
+        ((("t", -1),), "-1 percent of the rows of t cannot be rebalanced"),
+        ((("t", 1), ("t", 2)), "a table is rebalanced twice"),
+    ],
+)
+def test_tables_that_the_plan_cannot_rebalance(
+    rebalanced: tuple[tuple[str, int], ...], fault: str, plan: TickPlan
+) -> None:
+    assert fault_of_choices(plan, PlanChoices(rebalanced=rebalanced)) == fault
+
+
+def test_a_choice_of_what_is_rebalanced_is_shown(plan: TickPlan) -> None:
+    after = with_choices(plan, PlanChoices(rebalanced=(("t", 60),)))
+    assert choices_of(after).rebalanced == (("t", 60),)
+    assert "  rows: 60 % to other workers\n" in tick_text(after)
+    assert [*changed_choices(plan, after)] == [
+        "rows of t: 60 % to other workers, was: not rebalanced"
+    ]
+    verify_tick_plan(after)
 
 
 def test_policies_that_the_plan_cannot_have(plan: TickPlan) -> None:

@@ -40,7 +40,7 @@ def sent(exchange: Exchange, plan: TickPlan, first: int) -> Batch:
 
 def test_rows_on_two_sides_of_a_position_never_become_one() -> None:
     plan = pre_aggregating()
-    exchange = Exchange(StagePipelines(plan, uninstrumented, {}), None)
+    exchange = Exchange(StagePipelines(plan, uninstrumented, {}), None, 0)
     assert exchange.agrees_to(Root(500, 0))
     assert len(sent(exchange, plan, 0)) == ROWS
     assert len(sent(exchange, plan, 2000)) < ROWS / 2
@@ -52,7 +52,7 @@ def test_rows_on_two_sides_of_a_position_never_become_one() -> None:
 def test_a_heavy_key_stays_one_when_its_rows_are_few() -> None:
     plan = pre_aggregating()
     loads = BinLoads(plan)
-    batch = sent(Exchange(StagePipelines(plan, uninstrumented, {}), loads), plan, 0)
+    batch = sent(Exchange(StagePipelines(plan, uninstrumented, {}), loads, 0), plan, 0)
     [load] = loads.take()
     assert load.rows.sum() == len(batch) < ROWS / 2
     assert load.heavy[0].key.startswith("hot, ")
