@@ -165,6 +165,21 @@ def _fault_of_pre_aggregations(plan: TickPlan, choices: PlanChoices) -> str:
     return ""
 
 
+def speculative_folds_behind(plan: TickPlan, table: str) -> list[str]:
+    """Return the speculative folds that rows of a table, or what is made of them, come to."""
+    reached: set[int] = set()
+    for number, stage in enumerate(plan.stages):
+        head = stage.head
+        if number in reached or (isinstance(head, SourceHead) and head.table.name == table):
+            reached |= {send.to.stage for send in stage.sends if isinstance(send.to, ToFold)}
+    heads = [plan.stages[number].head for number in sorted(reached)]
+    return [
+        head.operator
+        for head in heads
+        if isinstance(head, FoldHead) and head.policy is Policy.SPECULATIVE
+    ]
+
+
 def _fault_of_rebalanced(plan: TickPlan, choices: PlanChoices) -> str:
     tables = {head.table.name for head in _sources(plan)}
     for table, percent in choices.rebalanced:

@@ -22,6 +22,7 @@ from fsql.compiler.plan_choices import (
     PlanChoices,
     choices_of,
     fault_of_choices,
+    speculative_folds_behind,
     with_choices,
 )
 from fsql.compiler.tick_plan import FoldHead, Policy
@@ -153,6 +154,11 @@ def read_choices(path: Path, job: JobDescription, plan: TickPlan) -> PlanChoices
     wrong = fault_of_choices(plan, choices)
     if wrong:
         raise _invalid(f'"{path}": {wrong}')
+    after = with_choices(plan, choices)
+    for table, percent in choices.rebalanced:
+        for operator in speculative_folds_behind(after, table) if percent else ():
+            wrong = f"rows of {table} can be rebalanced only if the fold {operator} is ordered"
+            raise _invalid(f'"{path}": {wrong}')
     return choices
 
 

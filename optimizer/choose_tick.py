@@ -6,9 +6,10 @@ owners      which workers own hash bins (`owner_choice`)
 policies    folds that apply too many rows again become ORDERED
 filters     conditions that drop many rows at a low cost come first (`filter_orders`)
 hot keys    rows of hot keys are pre-aggregated if a single key makes a worker the busiest
+rows        other workers than those that read a table process a part of it (`rebalancing`)
 
-Bins do not move in a tick that begins to pre-aggregate, which changes all loads.  Pre-aggregation never ends
-by itself: if no key is hot, it only examines some hashes of each batch.
+Bins do not move in a tick that begins to pre-aggregate or rebalances, which changes all loads.
+Pre-aggregation never ends by itself: if no key is hot, it only examines some hashes of each batch.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from fsql.compiler.tick_plan import FoldHead, Policy
 from fsql.optimizer.filter_orders import choose_filter_orders
 from fsql.optimizer.hot_keys import advise_divisions, choose_pre_aggregations
 from fsql.optimizer.owner_choice import choose_owners
+from fsql.optimizer.rebalancing import choose_rebalancing
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -80,10 +82,15 @@ def choose_tick(situation: Situation, statistics: Statistics) -> TickChoice:
     least_rows, of_hot_keys = choose_pre_aggregations(situation.plan, statistics, situation.since)
     if least_rows and owners is not None:
         owners, reason = None, "owners: stay; the pre-aggregation changes the loads"
+    rebalancing = choose_rebalancing(situation, statistics)
+    if rebalancing.tables and owners is not None:
+        owners, reason = None, "owners: stay; the rebalancing changes the loads"
+    policies = tuple({**dict(policies), **dict(rebalancing.policies)}.items())
     of_hot_keys += advise_divisions(situation.plan, statistics)
     filters, of_filters = choose_filter_orders(situation.plan, statistics)
-    choices = PlanChoices(policies, filters, least_rows)
-    return TickChoice(owners, choices, (reason, *reasons, *of_hot_keys, *of_filters))
+    choices = PlanChoices(policies, filters, least_rows, rebalancing.tables)
+    more = *of_hot_keys, *of_filters, *rebalancing.reasons
+    return TickChoice(owners, choices, (reason, *reasons, *more))
 
 
 def _policies(

@@ -56,7 +56,7 @@ def choose_owners(situation: Situation, statistics: Statistics) -> tuple[Owners 
     now = situation.plan.assignment.owners
     if now.workers == 1:
         return None, "owners: stay; there is one worker"
-    intervals = _intervals(statistics, situation.since, now.workers)
+    intervals = intervals_of(statistics, situation.since, now.workers)
     needed = INTERVALS_MIN << sum(age < REMEMBERED for age in situation.ages)
     waits = ""
     if len(intervals) < needed:
@@ -222,7 +222,7 @@ def _of_replay(replayed: Replay, seconds: float) -> str:
     )
 
 
-def _intervals(statistics: Statistics, since: int, workers: int) -> list[list[WorkerLoad]]:
+def intervals_of(statistics: Statistics, since: int, workers: int) -> list[list[WorkerLoad]]:
     """Return the loads of all workers in each interval after `since`, in order.
 
     Intervals of workers do not begin at the same time, so they are matched backwards from the newest.

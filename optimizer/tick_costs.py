@@ -66,7 +66,7 @@ def bin_costs(situation: Situation, statistics: Statistics) -> KnownCosts:
         if situation.history is None
         else situation.history.rates(INTERVALS_MIN)
     )
-    spent = _busy_fractions(statistics, situation.since)
+    spent = busy_fractions(statistics, situation.since)
     seconds: dict[str, list[float]] = {}
     unknown = []
     for operator, names in sorted(_operators_of_folds(situation.plan).items()):
@@ -152,7 +152,7 @@ def _operators_of_folds(plan: TickPlan) -> dict[str, set[str]]:
     }
 
 
-def _busy_fractions(statistics: Statistics, since: int) -> dict[str, dict[int, float]]:
+def busy_fractions(statistics: Statistics, since: int) -> dict[str, dict[int, float]]:
     """Return the fraction of the last intervals in which each worker was busy with each operator."""
     found: dict[str, dict[int, float]] = {}
     for each in statistics.operators:

@@ -78,13 +78,12 @@ def test_changes_are_read(tmp_path: Path) -> None:
         tmp_path / "plan.json",
         folds=[fold(policy="speculative")],
         filters=[filters(["a > 3"], ["a < 9", "b > 2"])],
-        rebalanced=[{"table": "t", "percent": 60}],
     )
     assert read_choices(path, JOB, PLAN) == PlanChoices(
-        ((OPERATOR, Policy.SPECULATIVE),),
-        (FilterOrder(0, 0, ((least,), (most, b))),),
-        rebalanced=(("t", 60),),
+        ((OPERATOR, Policy.SPECULATIVE),), (FilterOrder(0, 0, ((least,), (most, b))),)
     )
+    path = written(tmp_path / "plan.json", rebalanced=[{"table": "t", "percent": 60}])
+    assert read_choices(path, JOB, PLAN) == PlanChoices(rebalanced=(("t", 60),))
     assert read_choices(written(path), JOB, PLAN) == NO_CHOICES
 
 
@@ -123,6 +122,14 @@ def test_changes_are_read(tmp_path: Path) -> None:
         (
             lambda path: written(path, folds=[fold(stage=0)]),
             f'"{{}}": stage 0 is not the fold {OPERATOR}',
+        ),
+        (
+            lambda path: written(
+                path,
+                folds=[fold(policy="speculative")],
+                rebalanced=[{"table": "t", "percent": 60}],
+            ),
+            f'"{{}}": rows of t can be rebalanced only if the fold {OPERATOR} is ordered',
         ),
         (
             lambda path: written(path, folds=[fold(), fold()]),
