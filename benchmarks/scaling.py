@@ -6,6 +6,9 @@ sorts and writes them.  Stations work concurrently, each on a core of its own, o
 worker.  So the throughput is that of the busiest station.  Costs are measured with batches as large as in a
 run, and include the fixed cost of a batch.
 
+With one split, one worker reads all and sends a percentage of the documents to the others (`rebalanced`):
+none, or as many as are best for the busiest station.
+
 Of a result in shards, each worker that writes takes its part of what the coordinator does otherwise, and of
 the rows that others send to it.  What the coordinator does then depends on batches, not rows: it is left out.
 """
@@ -23,6 +26,7 @@ import pyarrow as pa
 
 from fsql.benchmarks.encode import index
 from fsql.benchmarks.measure import measure_file
+from fsql.optimizer.rebalancing import STEP
 from fsql.runtime.batch import Batch
 from fsql.runtime.cluster.frames import Frame
 from fsql.runtime.cluster.job_spec import Settings
@@ -38,6 +42,7 @@ if TYPE_CHECKING:
 WORKERS: Final = (1, 2, 4, 8)
 _COORDINATOR: Final = ("barrier", "write")
 _FOLD: Final = "over"
+_READ: Final = "read"
 _FRAMES: Final = 12
 _ROWS_OF_A_FRAME: Final = 100_000
 _HASHES: Final = 1 << 32
@@ -45,13 +50,20 @@ _HASHES: Final = 1 << 32
 
 @dataclass(frozen=True, slots=True)
 class Costs:
-    """Seconds of one core for each word, by station; `rows` are change records for each word."""
+    """Seconds of one core for each word, by station; `rows` are change records for each word.
+
+    `read` is the part of `source` that is taken where a split is read.  `send_raw` and `receive_raw` are for
+    documents, whole, from there to another worker.
+    """
 
     source: float
     fold: float
     coordinator: float
     send: float
     receive: float
+    read: float
+    send_raw: float
+    receive_raw: float
     rows: float
     shares: dict[int, float]
     """The share of the rows that the busiest of this number of workers has."""
@@ -63,19 +75,41 @@ class Costs:
 
     def stations(self, workers: int, shards: int | None = None) -> dict[str, float]:
         """Return the seconds for each word of the busiest worker, and of the coordinator."""
-        away, share = (workers - 1) / workers, self.shares[workers]
+        away = (workers - 1) / workers
         crossing = self.rows * away * (self.send + self.receive) / workers
+        fold, coordinator = self._rest(workers, shards)
+        return {"worker": self.source / workers + crossing + fold, "coordinator": coordinator}
+
+    def stations_of_one_split(
+        self, workers: int, percent: int, shards: int | None = None
+    ) -> dict[str, float]:
+        """Return the same if one worker reads all, and sends that percentage of it to the others."""
+        sent = percent / 100
+        fold, coordinator = self._rest(workers, shards)
+
+        def stage(part: float) -> float:
+            """Return what it takes to run the first stage over a part, and to exchange the rows."""
+            leaving = self.rows * part * (workers - 1) / workers * self.send
+            coming = self.rows * (1 - part) / workers * self.receive
+            return part * (self.source - self.read) + leaving + coming
+
+        other = sent / (workers - 1)
+        return {
+            "reader": self.read + sent * self.send_raw + stage(1 - sent) + fold,
+            "worker": other * self.receive_raw + stage(other) + fold,
+            "coordinator": coordinator,
+        }
+
+    def _rest(self, workers: int, shards: int | None) -> tuple[float, float]:
+        """Return what folds, and what is done with their rows, take on a worker and on the coordinator."""
+        share = self.shares[workers]
+        fold = self.fold * share
         if shards is not None and workers >= Settings().shard_writers_min:
             writers = min(workers, shards)
             sends = self.rows * share * (1 - 1 / writers) * self.send
             writes = (self.coordinator + self.rows * (1 - share) * self.receive) / writers
-            worker = self.source / workers + self.fold * share + crossing + sends + writes
-            return {"worker": worker, "coordinator": 0.0}
-        fold = (self.fold + self.rows * self.send) * share
-        return {
-            "worker": self.source / workers + fold + crossing,
-            "coordinator": self.coordinator + self.rows * self.receive,
-        }
+            return fold + sends + writes, 0.0
+        return fold + self.rows * self.send * share, self.coordinator + self.rows * self.receive
 
 
 def scale(
@@ -87,22 +121,53 @@ def scale(
         "benchmark": "scaling",
         "ns_per_word": {
             name: round(getattr(costs, name) * 1e9, 1)
-            for name in ("source", "fold", "coordinator", "send", "receive")
+            for name in (
+                *("source", "fold", "coordinator", "send", "receive"),
+                *("read", "send_raw", "receive_raw"),
+            )
         },
     }
     alone = max(costs.stations(1, shards).values())
     for workers in WORKERS:
         stations = costs.stations(workers, shards)
-        busiest = max(stations, key=lambda name: stations[name])
-        yield {
-            "benchmark": "scaling",
-            "workers": workers,
-            "words_per_second": round(1 / stations[busiest]),
-            "ratio": round(alone / stations[busiest], 2),
-            "ratio_to_one_process": round(costs.one_process / stations[busiest], 2),
-            "limited_by": busiest,
-            "busy": {name: round(each / stations[busiest], 2) for name, each in stations.items()},
-        }
+        yield _fields(costs, workers, workers, 0, stations, alone)
+    for workers in WORKERS[1:]:
+        for percent in (0, _best_percent(costs, workers, shards)):
+            stations = costs.stations_of_one_split(workers, percent, shards)
+            yield _fields(costs, workers, 1, percent, stations, alone)
+
+
+def _best_percent(costs: Costs, workers: int, shards: int | None) -> int:
+    """Return the percentage of the documents with which the busiest worker takes least."""
+
+    def busiest(percent: int) -> float:
+        stations = costs.stations_of_one_split(workers, percent, shards)
+        return max(stations["reader"], stations["worker"])
+
+    return min(range(0, 101, STEP), key=busiest)
+
+
+def _fields(
+    costs: Costs,
+    workers: int,
+    splits: int,
+    percent: int,
+    stations: dict[str, float],
+    alone: float,
+) -> dict[str, Any]:
+    """Return the throughput by the model, and what limits it."""
+    busiest = max(stations, key=lambda name: stations[name])
+    return {
+        "benchmark": "scaling",
+        "workers": workers,
+        "splits": splits,
+        "rebalanced": percent,
+        "words_per_second": round(1 / stations[busiest]),
+        "ratio": round(alone / stations[busiest], 2),
+        "ratio_to_one_process": round(costs.one_process / stations[busiest], 2),
+        "limited_by": busiest,
+        "busy": {name: round(each / stations[busiest], 2) for name, each in stations.items()},
+    }
 
 
 def _measure(benchmark: Benchmark, documents: int, shards: int | None) -> Costs:
@@ -111,12 +176,15 @@ def _measure(benchmark: Benchmark, documents: int, shards: int | None) -> Costs:
         words = benchmark.write(text, documents)
         run = measure_file(benchmark, text, words, shards)
         shares = _shares(text)
+        lines = text.read_text(encoding="ascii").splitlines()
     spent = {name: seconds / words for name, seconds in run.operator_seconds.items()}
     coordinator = sum(spent.pop(name, 0.0) for name in _COORDINATOR)
     fold = sum(spent.pop(name) for name in list(spent) if name.startswith(_FOLD))
-    send, receive = _link_seconds()
+    send, receive = _link_seconds(_batch())
+    raw = [len(lines) * each / words for each in _link_seconds(_documents(lines))]
     rows = run.rows_out / words
-    return Costs(sum(spent.values()), fold, coordinator, send, receive, rows, shares)
+    source, read = sum(spent.values()), spent[_READ]
+    return Costs(source, fold, coordinator, send, receive, read, raw[0], raw[1], rows, shares)
 
 
 def _shares(text: Path) -> dict[int, float]:
@@ -130,12 +198,11 @@ def _shares(text: Path) -> dict[int, float]:
     return {n: float(count.max() / count.sum()) for n, count in counts.items()}
 
 
-def _link_seconds() -> tuple[float, float]:
+def _link_seconds(batch: Batch) -> tuple[float, float]:
     """Return the processor's seconds for each row that a link takes to send and to receive.
 
     What ZeroMQ's own threads take is shared between the two.
     """
-    batch = _batch()
     near, far = ZeroMqTransport(bytes(32)), ZeroMqTransport(bytes(32))
     sending = receiving = 0.0
     began = time.process_time()
@@ -153,8 +220,14 @@ def _link_seconds() -> tuple[float, float]:
         others = time.process_time() - began - sending - receiving
         near.close()
         far.close()
-    rows = _FRAMES * _ROWS_OF_A_FRAME
+    rows = _FRAMES * len(batch)
     return (sending + others / 2) / rows, (receiving + others / 2) / rows
+
+
+def _documents(lines: list[str]) -> Batch:
+    """Return documents as they are read."""
+    rows = np.arange(len(lines))
+    return Batch([pa.array(lines)], rows, rows, ())
 
 
 def _batch() -> Batch:

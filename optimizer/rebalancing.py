@@ -3,7 +3,8 @@
 If fewer workers read than there are, those that do run the first stage for all rows, and limit the job.  What
 the stage takes is measured for each worker.  A part of it can go to others, for what it takes to send and to
 receive the rows.  The percentage is the one for which the busiest worker would take the least, in steps of
-`STEP`.  It changes if the busiest worker is clearly above the mean, and would take clearly less.
+`STEP`.  It changes if the busiest worker is clearly above the mean, and would take clearly less: twice as
+clearly if the table is rebalanced already, since what is measured varies.
 
 Rows that several workers process come to folds in another order than they were read in, so folds behind the
 table become ORDERED: a speculative one would apply most rows again.
@@ -110,7 +111,8 @@ def _choose(situation: Situation, statistics: Statistics, stage: int) -> tuple[i
         f"its first stage takes {sum(loads.stage):.0%} of a core; the busiest worker takes {busiest:.0%},"
         f" {over_mean(loads.busy):.2f} times the mean, and would take {most:.0%} with {percent} %"
     )
-    return (percent if most <= busiest * (1 - IMBALANCE / 2) else head.rebalanced), text
+    least = IMBALANCE if head.rebalanced else IMBALANCE / 2
+    return (percent if most <= busiest * (1 - least) else head.rebalanced), text
 
 
 @dataclass(frozen=True, slots=True)

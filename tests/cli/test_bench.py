@@ -306,7 +306,13 @@ def test_policies() -> None:
 def test_scaling(shards: tuple[str, ...]) -> None:
     costs, *by_workers = said("scaling", "--documents", "100", *shards)
     assert all(ns > 0 for ns in costs["ns_per_word"].values())
-    assert [each["workers"] for each in by_workers] == [1, 2, 4, 8]
+    splits = [(each["workers"], each["splits"]) for each in by_workers]
+    of_one = [(2, 1), (2, 1), (4, 1), (4, 1), (8, 1), (8, 1)]
+    assert splits == [(1, 1), (2, 2), (4, 4), (8, 8), *of_one]
+    pairs = [each for each in by_workers if (each["workers"], each["splits"]) in of_one]
+    for without, best in zip(pairs[::2], pairs[1::2], strict=True):
+        assert without["rebalanced"] == 0
+        assert best["words_per_second"] >= without["words_per_second"]
     for each in by_workers:
         assert each["busy"][each["limited_by"]] == 1.0
         assert each["words_per_second"] > 0

@@ -124,6 +124,8 @@ def test_what_is_rebalanced_stays_where_loads_are_even_and_changes_where_they_ar
     assert chosen(even, plan=plan).tables == ()
     uneven = {"read": (0.3, 0.0), "Unnest": (0.3, 0.3)}
     assert chosen(uneven, plan=plan).tables == (("lines", 75),)
+    slightly = {"read": (0.2, 0.0), "Unnest": (0.3, 0.3), "rest": (0.0, 0.1)}
+    assert chosen(slightly, plan=plan).tables == ()
     back = {"read": (0.3, 0.3), "Unnest": (0.1, 0.1), "rest": (0.0, 0.3)}
     assert chosen(back, plan=plan).tables == ()
 
