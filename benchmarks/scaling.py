@@ -45,6 +45,7 @@ _FOLD: Final = "over"
 _READ: Final = "read"
 _FRAMES: Final = 12
 _ROWS_OF_A_FRAME: Final = 100_000
+_DOCUMENTS_OF_A_FRAME: Final = 2_000
 _HASHES: Final = 1 << 32
 
 
@@ -225,9 +226,10 @@ def _link_seconds(batch: Batch) -> tuple[float, float]:
 
 
 def _documents(lines: list[str]) -> Batch:
-    """Return documents as they are read."""
-    rows = np.arange(len(lines))
-    return Batch([pa.array(lines)], rows, rows, ())
+    """Return as many documents as a batch has of them, repeated if there are fewer."""
+    rows = np.arange(_DOCUMENTS_OF_A_FRAME)
+    repeated = pa.array(lines).take(pa.array(rows % len(lines)))
+    return Batch([repeated], rows, rows, ())
 
 
 def _batch() -> Batch:

@@ -276,7 +276,7 @@ CLUSTER_ROWS: Final[tuple[Row, ...]] = (
         "E654",
         "invalid plan choices",
         "The file was made for another plan, or changes more than a tick can change.",
-        "Write the file with `fsql tick plan JOB -o FILE`; change policies and the order of conditions only.",
+        "Write the file with `fsql tick plan JOB -o FILE`; change policies, orders and numbers only.",
         "fsql tick propose orders --plan words.json  # where words.json is of another job",
     ),
     (
