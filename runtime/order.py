@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     Bools = NDArray[np.bool_]
 
 
+LARGE_ROWS: Final = 4096
+"""Batches of as many rows are not joined only to be processed together: their dictionaries may differ."""
 _MERGED_RUNS_MAX: Final = 16
 """Up to this many ascending runs are merged: the stable sort of int64 finds runs, at 6 to 25 ns a value."""
 
@@ -182,6 +184,11 @@ def _order_of_distinct(column: Ints) -> Ints | None:
 def below(batch: Batch, bound: Root) -> Bools:
     """Return which rows have a root less than `bound`."""
     return (batch.time < bound.time) | ((batch.time == bound.time) & (batch.origin < bound.origin))
+
+
+def are_large(batches: Sequence[Batch]) -> bool:
+    """Return whether there are several batches, and it costs little not to join them."""
+    return len(batches) > 1 and all(len(batch) >= LARGE_ROWS for batch in batches)
 
 
 def concat(batches: Sequence[Batch]) -> Batch:

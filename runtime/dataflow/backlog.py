@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
 from fsql.runtime.batch import END, START
 from fsql.runtime.dataflow.waiting_rows import WaitingRows
+from fsql.runtime.order import are_large
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -43,6 +45,12 @@ class Backlog:
     def append(self, side: int, batch: Batch) -> None:
         """Add rows, at least one."""
         self._sides[side].append(batch)
+
+    def append_all(self, batches: Sequence[Sequence[Batch]]) -> None:
+        """Add rows of each side."""
+        for side, of_side in enumerate(batches):
+            for batch in of_side:
+                self.append(side, batch)
 
     def put_back(self, parts: Sequence[Sequence[KeyedRows | None]]) -> None:
         """Add rows that are left for a later step; if there are any, the fold is behind."""
@@ -82,3 +90,22 @@ class Backlog:
         So a long backlog is not sorted and put back for each part.
         """
         self._part_rows = max(PART_ROWS_MIN, 2 * applied)
+
+
+def in_turn(batches: list[list[Batch]]) -> list[list[list[Batch]]]:
+    """Return batches of sides in parts that can be applied one after the other, in the order of roots.
+
+    Large batches with separate ranges of roots are parts of their own.  So they keep their dictionaries, of
+    whose values the slots are known; batches of several senders have different ones.
+    """
+    filled = [(side, of_side) for side, of_side in enumerate(batches) if of_side]
+    if len(filled) != 1 or not are_large(filled[0][1]):
+        return [batches]
+    [(side, of_side)] = filled
+    ascending = sorted(of_side, key=lambda batch: batch.span().least)
+    if any(one.span().greatest >= other.span().least for one, other in pairwise(ascending)):
+        return [batches]
+    return [
+        [[batch] if number == side else [] for number, _ in enumerate(batches)]
+        for batch in ascending
+    ]

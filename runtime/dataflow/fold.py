@@ -40,7 +40,7 @@ from typing import TYPE_CHECKING, Any
 from fsql.compiler.tick_plan import FoldHead, Policy
 from fsql.runtime.batch import END, START, Batch, Root
 from fsql.runtime.dataflow.applied_rows import AppliedRows
-from fsql.runtime.dataflow.backlog import Backlog
+from fsql.runtime.dataflow.backlog import Backlog, in_turn
 from fsql.runtime.dataflow.fold_output import FoldOutput
 from fsql.runtime.dataflow.fold_snapshots import FoldSnapshots
 from fsql.runtime.dataflow.invariants import check_not_below
@@ -283,7 +283,15 @@ class Fold:
     def _apply_waiting(self, output: FoldOutput, bound: Root = END) -> None:
         """Apply the waiting rows below `bound`; if the fold is behind, only the next part of them."""
         was_behind = self._backlog.is_behind
-        self._apply_part(self._backlog.take_below(bound), output, was_behind=was_behind)
+        batches = self._backlog.take_below(bound)
+        if was_behind:
+            self._apply_part(batches, output, was_behind=True)
+            return
+        for part in in_turn(batches):
+            if self._backlog.is_behind:  # the kernel has left rows of an earlier part
+                self._backlog.append_all(part)
+            else:
+                self._apply_part(part, output)
 
     def _apply_part(
         self, batches: list[list[Batch]], output: FoldOutput, *, was_behind: bool = False

@@ -15,10 +15,10 @@ from fsql.compiler.tick_plan import HEAD, FoldHead
 from fsql.runtime.batch import END
 from fsql.runtime.dataflow.stage_pipeline import Instrumentation, StagePipeline
 from fsql.runtime.kernels.aggregate.pre_aggregation import PreAggregation
-from fsql.runtime.order import below
+from fsql.runtime.order import are_large, below, concat
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from fsql.compiler.plan_choices import PlanChoices
     from fsql.compiler.tick_plan import Stage, TickPlan, ToFold
@@ -87,8 +87,18 @@ class StagePipelines:
             for number, rows in enumerate(pipeline.rows)
         }
 
-    def run(self, stage: int, batch: Batch) -> tuple[Sends, list[Batch]]:
-        """Run the steps of a stage; see `StagePipeline.run`."""
+    def run(self, stage: int, batches: Sequence[Batch]) -> tuple[Sends, list[Batch]]:
+        """Run the steps of a stage over batches, large ones in turn; see `StagePipeline.run`."""
+        if not are_large(batches):
+            return self._run(stage, concat(batches))
+        sends, errors = [], []
+        for batch in batches:
+            more_sends, more_errors = self._run(stage, batch)
+            sends += more_sends
+            errors += more_errors
+        return sends, errors
+
+    def _run(self, stage: int, batch: Batch) -> tuple[Sends, list[Batch]]:
         old, new = self._pipelines[stage], self._next.get(stage)
         if new is None:
             return old.run(batch)

@@ -33,7 +33,6 @@ from fsql.runtime.dataflow.shard_exchange import ShardExchange
 from fsql.runtime.dataflow.stage_pipeline import Instrumentation, uninstrumented
 from fsql.runtime.dataflow.stage_pipelines import StagePipelines
 from fsql.runtime.dataflow.timed_folds import TimedFolds
-from fsql.runtime.order import concat
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -377,7 +376,7 @@ class Worker:
 
     def _run(self, stage: int, batches: list[Batch], *, repairs: bool) -> None:
         """Run a stage's steps over the output of its head, and send the results."""
-        sends, errors = self.pipelines.run(stage, concat(batches))
+        sends, errors = self.pipelines.run(stage, batches)
         for to, batch in sends:
             if isinstance(to, Address):
                 self._outbox.post_all(self._shards.parts(Parcel(to, batch, repairs)))

@@ -10,10 +10,8 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
-from unittest.mock import patch
 
 from fsql.optimizer.choose import choose
-from fsql.runtime import few_rows
 from fsql.runtime.batch import END, PUNCTUATION, START, Root
 from fsql.runtime.drivers.in_memory import SnapshotStart, run_in_memory
 from fsql.runtime.kernels.keyed.incremental_snapshot import IncrementalSnapshot, merge_snapshots
@@ -137,7 +135,7 @@ def run_with_snapshots(
         lowered(case.job), workers=schedule.workers, fronts=fronts, policy=schedule.policy
     )
     plan = rebalancing(pre_aggregating(plan, schedule.pre_aggregates), schedule.rebalanced)
-    with patch.object(few_rows, "FEW_ROWS", few_rows.FEW_ROWS if schedule.few_rows else 0):
+    with schedule.thresholds():
         result = run_in_memory(
             plan,
             case.inputs,

@@ -8,6 +8,7 @@ writers are tested with the connectors.)
 from __future__ import annotations
 
 from collections import Counter
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
@@ -18,14 +19,14 @@ from fsql.compiler import logical
 from fsql.compiler.lowering.job import lower
 from fsql.compiler.plan_choices import PlanChoices, choices_of, with_choices
 from fsql.optimizer.choose import choose
-from fsql.runtime import few_rows
+from fsql.runtime import few_rows, order
 from fsql.runtime.drivers import in_memory
 from fsql.runtime.model.run import run
 from fsql.tests.reference.lines import json_text, line
 from fsql.tests.reference.oracle import evaluate_job
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from fsql.compiler.expression import Value
     from fsql.compiler.schema import Schema
@@ -127,6 +128,13 @@ class Schedule:
     few_rows: bool = True
     """Whether stages treat few rows in Python code of their own, as they do unless a test forbids it."""
 
+    @contextmanager
+    def thresholds(self) -> Iterator[None]:
+        """Let stages treat few rows as many, and folds few rows as large batches, unless `few_rows`."""
+        few, large = (few_rows.FEW_ROWS, order.LARGE_ROWS) if self.few_rows else (0, 1)
+        with patch.object(few_rows, "FEW_ROWS", few), patch.object(order, "LARGE_ROWS", large):
+            yield
+
 
 @dataclass(frozen=True)
 class Effort:
@@ -143,7 +151,7 @@ def by_engine(job: logical.Job, inputs: Inputs, schedule: Schedule) -> tuple[Out
     fronts = {ordinal: len(splits) for ordinal, splits in inputs.items()}
     plan = choose(lowered(job), workers=schedule.workers, fronts=fronts, policy=schedule.policy)
     plan = rebalancing(pre_aggregating(plan, schedule.pre_aggregates), schedule.rebalanced)
-    with patch.object(few_rows, "FEW_ROWS", few_rows.FEW_ROWS if schedule.few_rows else 0):
+    with schedule.thresholds():
         result = in_memory.run_in_memory(
             plan,
             inputs,

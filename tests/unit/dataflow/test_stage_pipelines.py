@@ -81,12 +81,12 @@ def test_a_row_takes_the_pipeline_of_its_root() -> None:
         ([1, 2, 3, 4, 5, 6], [3, 4, 5, 6], old | new),
         ([4, 3], [4, 3], old),
     ):
-        sends, errors = pipelines.run(0, batch(times))
+        sends, errors = pipelines.run(0, [batch(times)])
         called = set(watch.take())
         assert (times_of(sends), errors) == (kept, [])
         assert called <= may_call
         assert bool(called & old) == bool(may_call & old)
         assert bool(called & new) == bool(may_call & new)
     pipelines.complete_change()
-    pipelines.run(0, batch([3, 4]))
+    pipelines.run(0, [batch([3, 4])])
     assert set(watch.take()) <= new

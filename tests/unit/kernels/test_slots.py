@@ -7,19 +7,22 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import strategies as st
 
 from fsql.compiler.sqltypes import Kind, SqlType
 from fsql.runtime.arrow_types import arrow_type, to_arrow
+from fsql.runtime.kernels.keyed.integer_keys import NO_SLOT
 from fsql.runtime.kernels.keyed.slots import SlotTable
+from fsql.runtime.kernels.keyed.slots_of_dictionary import DICTIONARIES, SlotsOfDictionary
 from fsql.tests.unit.formats.drawn import drawn
 from fsql.tests.unit.formats.naive_json import TYPES, values
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import pyarrow as pa
     from hypothesis.strategies import DataObject
 
     from fsql.compiler.expression import Value
@@ -64,3 +67,24 @@ def test_few_rows_are_found_as_many_are(data: DataObject, types: list[SqlType]) 
             for table, found in ((one_by_one, few), (by_columns, many))
         ]
         assert texts[0] == texts[1]
+
+
+def test_dictionaries_of_several_senders_are_known_in_turn() -> None:
+    known = SlotsOfDictionary()
+    one, other = (pa.array([f"{sender}{word}" for word in range(9)]) for sender in "ab")
+    known.of(one.slice(0, 5))[:] = range(6)
+    known.of(other)[:] = range(10, 20)
+    assert known.of(one).tolist() == [0, 1, 2, 3, 4, *[NO_SLOT] * 4, 5]
+    known.remove(np.array([2, 11]))
+    assert known.of(other).tolist() == [10, NO_SLOT, *range(12, 20)]
+    assert known.of(one).tolist() == [0, 1, NO_SLOT, 3, 4, *[NO_SLOT] * 4, 5]
+
+
+def test_the_dictionary_that_was_used_last_of_all_is_forgotten() -> None:
+    known = SlotsOfDictionary()
+    many = [pa.array([str(number)]) for number in range(DICTIONARIES + 1)]
+    for number, dictionary in enumerate(many):
+        known.of(dictionary)[0] = number
+        known.of(many[0])
+    assert known.of(many[0]).tolist() == [0, NO_SLOT]
+    assert known.of(many[1]).tolist() == [NO_SLOT, NO_SLOT]
