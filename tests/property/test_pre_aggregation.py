@@ -170,7 +170,7 @@ def is_never_cut(self: Exchange, batch: Batch) -> bool:
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "mutant", "seed"),
-    [("agrees_to", agrees_to_any_position, 62), ("_is_cut", is_never_cut, 94)],
+    [("agrees_to", agrees_to_any_position, 62), ("_is_cut", is_never_cut, 103)],
 )
 def test_rows_that_become_one_across_a_position_are_found(
     name: str, mutant: object, seed: int, monkeypatch: pytest.MonkeyPatch
