@@ -211,7 +211,7 @@ def _parts(
 
 
 def _check_count(function: AggregateFunction, name: str, written: syntax.FunctionCall) -> None:
-    counts = {1}
+    counts = {0, 1} if name == "COUNT" else {1}
     if function in OF_TWO or name in _BY or name in OF_ENTRIES:
         counts = {2}
     elif name in _JOINED:
@@ -221,7 +221,7 @@ def _check_count(function: AggregateFunction, name: str, written: syntax.Functio
     several = len(written.arguments) > 1 and name == "COUNT"
     if len(written.arguments) not in counts and not (several and written.distinct):
         expected = max(counts)
-        help_ = "write COUNT(*)" if name == "COUNT" else None
+        help_ = None
         if name in {"MIN", "MAX"}:
             help_ = f"use {'GREATEST' if name == 'MAX' else 'LEAST'} for values of one row"
         elif several:

@@ -23,7 +23,7 @@ from fsql.compiler.binder.tables import simple_name
 from fsql.compiler.binder.type_names import bind_type
 from fsql.compiler.binder.watermark import delay_us, event_time, mark_event_time
 from fsql.compiler.connectors import METADATA, partition_key
-from fsql.compiler.diagnostics import FsqlError, Label
+from fsql.compiler.diagnostics import Diagnostic, FsqlError, Label
 from fsql.compiler.logical import TimeKind
 from fsql.compiler.node import walk
 from fsql.compiler.schema import Column, Schema
@@ -122,6 +122,18 @@ def create_view(view: syntax.CreateView, context: Context) -> None:
         return
     bound = bind_view(name, view.columns, view.query, context)
     context.catalog.add(replace(bound, declaration=view))
+    if view.created_as is not None:
+        context.report.warn(
+            Diagnostic(
+                "W205",
+                f'rows of "{name.name}" are not stored',
+                Label(name.span, "has no WITH, so it is a view"),
+                helps=(
+                    "write CREATE VIEW, if only the statements after it read it",
+                    f"or say where they are written: CREATE {view.created_as} {name.name} WITH (…) AS …",
+                ),
+            )
+        )
 
 
 def drop(written: syntax.Drop, context: Context) -> None:
@@ -214,6 +226,7 @@ def _physical_columns(table: syntax.CreateTable, context: Context) -> Schema:
         for written in table.columns:
             with context.report.part():
                 if isinstance(written, syntax.PhysicalColumn):
+                    _check_key_column(written)
                     nullable = not (written.not_null or written.type.not_null)
                     type_ = bind_type(written.type, context.zone)
                     columns.append(Column(written.name.name, type_, nullable=nullable))
@@ -226,6 +239,20 @@ def _physical_columns(table: syntax.CreateTable, context: Context) -> Schema:
                     help="add a column with a type, such as `a BIGINT`",
                 )
     return tuple(columns)
+
+
+def _check_key_column(column: syntax.PhysicalColumn) -> None:
+    """Check that a column is not in the key of messages.
+
+    Raises:
+        Refusal: E301.
+    """
+    if column.message_key:
+        raise not_implemented(
+            "a column in the key of messages",
+            column.span,
+            help=f'remove KEY, if the value of each message has the field "{column.name.name}", too',
+        )
 
 
 def _check_names(table: syntax.CreateTable) -> None:

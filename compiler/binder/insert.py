@@ -157,6 +157,7 @@ def _written_table(name: syntax.QualifiedName, context: Context) -> TableEntry:
             f'view "{entry.name}" cannot be written',
             name.span,
             secondary=(Label(entry.span, "declared as a view here"),),
+            help="write UNION ALL in the query of the view, or declare a table and write the view into it",
         )
     if not entry.connector.writes:
         raise refusal(

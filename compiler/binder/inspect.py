@@ -67,8 +67,10 @@ def show_create(written: syntax.ShowCreate, context: Context, source: SourceText
     return Listing(("result",), ((source.slice(entry.declaration.span),),))
 
 
-def find_kind(name: syntax.QualifiedName, context: Context, *, view: bool) -> Entry:
-    """Return the table or view of that name.
+def find_kind(name: syntax.QualifiedName, context: Context, *, view: bool | None) -> Entry:
+    """Return the table or view of that name; with None, either.
+
+    A view that was made by CREATE TABLE is both.
 
     Raises:
         Refusal: E201, if there is none, or one of the other kind.
@@ -77,7 +79,10 @@ def find_kind(name: syntax.QualifiedName, context: Context, *, view: bool) -> En
     entry = find_entry(name, context)
     if isinstance(entry, ViewEntry) and entry.plan is None:
         raise Abandoned
-    if isinstance(entry, ViewEntry) != view:
+    if view is None or isinstance(entry, ViewEntry) == view:
+        return entry
+    declared = entry.declaration
+    if not (isinstance(declared, syntax.CreateView) and declared.created_as == "TABLE"):
         kind, other = ("view", "table") if view else ("table", "view")
         raise refusal(
             "E201",

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from fsql.compiler.analysis.delays import delay_us
 from fsql.compiler.binder.operators import call
 from fsql.compiler.binder.report import refusal
-from fsql.compiler.binder.window import constant_interval_us
+from fsql.compiler.binder.window import check_delay, constant_interval_us
 from fsql.compiler.expression import Expression, Literal
 from fsql.compiler.sqltypes import INTERVAL
 
@@ -23,10 +24,18 @@ def within_conditions(
     """Return `b.at >= a.at - before` and `b.at <= a.at + after`, over the columns of both sides.
 
     Raises:
-        Refusal: E304 if a side has no event time, E204 if it has several; E307 for months.
+        Refusal: E304 if a side has no event time, E204 if it has several; E307 for months, and for a
+            GRACE PERIOD that is not the greater delay.
     """
-    mine = _event_time(left, "left", within.span).expression
-    theirs = _event_time(right, "right", within.span).shift(left.width).expression
+    lefts, rights = _event_time(left, "left", within.span), _event_time(right, "right", within.span)
+    if within.grace is not None:
+        times = (
+            (lefts, delay_us(left.plan, lefts.index)),
+            (rights, delay_us(right.plan, rights.index)),
+        )
+        waiting, waited_us = max(times, key=lambda each: each[1])
+        check_delay("GRACE PERIOD", within.grace, waiting.name, waited_us)
+    mine, theirs = lefts.expression, rights.shift(left.width).expression
     before, after = (
         Literal(INTERVAL, nullable=False, value=constant_interval_us(each, zone))
         for each in (within.before, within.after)

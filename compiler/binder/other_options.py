@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from fsql.compiler import syntax
 from fsql.compiler.binder.report import refusal
+from fsql.compiler.binder.topic_options import with_topic
 from fsql.compiler.diagnostics import Diagnostic, Label
 
 if TYPE_CHECKING:
@@ -73,6 +74,7 @@ _IGNORE_ERRORS: Final = frozenset({"json.ignore-parse-errors", "csv.ignore-parse
 _KAFKA: Final = "kafka"
 _KAFKA_KEYS: Final[Mapping[str, str]] = {
     "properties.bootstrap.servers": "servers",
+    "properties.bootstrap.server": "servers",
     "value.format": "format",
 }
 _KAFKA_VALUES: Final[Mapping[str, tuple[str, Mapping[str, str]]]] = {
@@ -91,15 +93,14 @@ def with_own_options(
     """Return a table whose options have the names of fsql; `base` is the connector of the table in LIKE.
 
     Raises:
-        Refusal: E213, E214, for an option or a value for which there is nothing here.
+        Refusal: E213, E214, for an option or a value for which there is nothing here; E217, E301.
     """
     from_flink = any(_is_filesystem(each) for each in table.options)
-    connectors = [each for each in table.options if each.key.value.lower() == "connector"]
+    options = with_topic(table, report)
+    connectors = [each for each in options if each.key.value.lower() == "connector"]
     connector = connectors[0].value.value if connectors else base
     if connector == _KAFKA:
-        options = [own for each in table.options for own in _kafka(each, report)]
-    else:
-        options = list(table.options)
+        options = [own for each in options for own in _kafka(each, report)]
     made = [own for each in options for own in _translate(each, report, uri=from_flink)]
     made = _with_count(made)
     keys = {each.key.value.lower(): each.value.value for each in made}

@@ -8,9 +8,10 @@ from fsql.compiler import syntax
 from fsql.compiler.binder.operators import call
 from fsql.compiler.binder.report import refusal
 from fsql.compiler.binder.scope import matches, names_text
+from fsql.compiler.diagnostics import Label
 from fsql.compiler.diagnostics.near_names import near_name
-from fsql.compiler.expression import Expression, FieldAccess
-from fsql.compiler.sqltypes import Kind
+from fsql.compiler.expression import Cast, Expression, FieldAccess
+from fsql.compiler.sqltypes import Kind, row_of
 
 if TYPE_CHECKING:
     from fsql.compiler.binder.expression import ExpressionBinder
@@ -18,10 +19,25 @@ if TYPE_CHECKING:
 
 
 def bind_row(binder: ExpressionBinder, row: syntax.RowConstructor) -> Expression:
-    """Bind `ROW(a, b)` and `(a, b)`, whose fields are called f1, f2 and so on."""
+    """Bind `ROW(a, b)` and `(a, b)`, whose fields are called f1, f2 and so on, and `STRUCT(x := a)`."""
     if not row.items:
         raise refusal("E206", "the empty row has no type", row.span)
-    return call("row", *map(binder.bind, row.items))
+    made = call("row", *map(binder.bind, row.items))
+    if not row.names:
+        return made
+    seen: dict[str, syntax.Identifier] = {}
+    for name in row.names:
+        first = seen.setdefault(name.name.lower(), name)
+        if first is not name:
+            raise refusal(
+                "E205",
+                f'field "{name.name}" is named more than once',
+                name.span,
+                secondary=(Label(first.span, "first here"),),
+            )
+    names = (name.name for name in row.names)
+    named = row_of(zip(names, made.type.field_types, strict=True))
+    return Cast(named, nullable=False, argument=made)
 
 
 def bind_field(binder: ExpressionBinder, access: syntax.FieldAccess) -> Expression:

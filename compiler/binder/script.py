@@ -362,11 +362,15 @@ class _ScriptBinder:
         if self._inserts or self.inspections:
             return
         end = len(self._script.source.text)
+        last = self._script.statements[-1] if self._script.statements else None
+        help_ = "add INSERT INTO or SELECT"
+        if isinstance(last, syntax.CreateView) and last.created_as is not None:
+            help_ = f"say where its rows are written: CREATE {last.created_as} … WITH ('connector' = …) AS …"
         raise refusal(
             "E314",
             "script has no INSERT and no SELECT",
-            self._script.statements[-1].span if self._script.statements else Span(end, end),
-            help="add INSERT INTO or SELECT",
+            Span(end, end) if last is None else last.span,
+            help=help_,
         )
 
     def _check_reads(self, inserts: Sequence[Insert]) -> None:

@@ -16,7 +16,7 @@ from fsql.compiler.binder.operators import call
 from fsql.compiler.binder.relation import Relation, column_refs, project
 from fsql.compiler.binder.report import Refusal, not_implemented
 from fsql.compiler.binder.scope import matches
-from fsql.compiler.binder.window import is_window_call, with_bounds
+from fsql.compiler.binder.window import check_grace, is_window_call, with_bounds
 from fsql.compiler.expression import ColumnRef, Expression, Literal
 from fsql.compiler.logical import AssignSessions, append_only
 from fsql.compiler.node import walk
@@ -53,6 +53,7 @@ def assign_sessions(
             help="group the input by a window that is final",
         )
     time = event_time_field(relation, window.time_column, source_spans)
+    check_grace(relation.plan, time, window.time_column)
     below, width = relation.plan, relation.width
     own = ColumnRef(time.column.type, time.column.nullable, time.index)
     end = call("add", own, Literal(INTERVAL, nullable=False, value=window.size_us))

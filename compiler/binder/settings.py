@@ -72,7 +72,7 @@ _FIXED: Final[Mapping[str, tuple[tuple[str, ...], str]]] = {
         "results are changes; use EMIT FINAL, or a sink with 'changes' = 'upsert'",
     ),
     "table.sql-dialect": (("default",), "the language is that of docs/language.md"),
-    "auto.offset.reset": (("earliest",), "a job reads its inputs from their beginning"),
+    "auto.offset.reset": (("earliest",), "write 'start' = 'latest' in WITH of each topic"),
     "table.exec.emit.early-fire.enabled": (("false",), "write EMIT CHANGES after the query"),
     "table.exec.emit.late-fire.enabled": (("false",), "use a longer delay in WATERMARK"),
     "table.exec.legacy-cast-behaviour": (

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler import syntax
+from fsql.compiler.analysis.delays import delay_us
 from fsql.compiler.analysis.properties import Bound
 from fsql.compiler.binder.declared_functions import NO_FUNCTIONS
 from fsql.compiler.binder.event_time import event_time_field
@@ -20,6 +21,7 @@ from fsql.compiler.binder.report import Refusal, not_implemented, refusal
 from fsql.compiler.binder.scope import Field, Scope
 from fsql.compiler.binder.source_spans import SourceSpans
 from fsql.compiler.diagnostics.near_names import near_name
+from fsql.compiler.explain.literals import interval_text
 from fsql.compiler.functions.evaluate import constant, evaluate
 from fsql.compiler.functions.failure import RowFailure
 from fsql.compiler.functions.refused import OTHER_DIALECTS, WINDOW_FUNCTIONS
@@ -261,6 +263,7 @@ def assign_windows(
         Refusal: E203, E204, E304; E301 for CUMULATE where clocks change.
     """
     time = event_time_field(relation, call.time_column, source_spans)
+    check_grace(relation.plan, time, call.time_column)
     assert call.slide_us is not None, "these are not sessions"
     if call.cumulative:
         return _cumulative_windows(relation, time.index, call, span, source_spans)
@@ -268,6 +271,41 @@ def assign_windows(
     plan = AssignWindows(relation.plan, time.index, call.size_us, slide_us, call.offset_us)
     source_spans.add(plan, span)
     return with_bounds(relation, plan)
+
+
+def check_grace(
+    plan: Plan, time: Field, written: syntax.ColumnReference | syntax.EventTime
+) -> None:
+    """Check that the GRACE PERIOD of a window is the time that its rows are waited for.
+
+    Raises:
+        Refusal: E307.
+    """
+    if not isinstance(written, syntax.EventTime) or written.grace is None:
+        return
+    check_delay("GRACE PERIOD", written.grace, time.name, delay_us(plan, time.index))
+
+
+def check_delay(clause: str, written: syntax.IntervalLiteral, name: str, waited_us: int) -> None:
+    """Check that a GRACE PERIOD is the delay of the event times `name`.
+
+    Raises:
+        Refusal: E307.
+    """
+    grace_us = constant_interval_us(written, "UTC")
+    if grace_us == waited_us:
+        return
+    assert grace_us is not None
+    waits = f"for {interval_text(waited_us)}" if waited_us else "for no late rows"
+    delay = f"{name} AS {name} - {interval_text(grace_us)}" if grace_us else name
+    raise refusal(
+        "E307",
+        f'{clause} is not the delay of "{name}"',
+        written.span,
+        f"the WATERMARK waits {waits}",
+        note="the delay of the event-time column says how late rows may come",
+        help=f"remove it, or write WATERMARK FOR {delay} in CREATE TABLE",
+    )
 
 
 def _cumulative_windows(

@@ -216,5 +216,12 @@ NAME_ROWS: Final[tuple[Row, ...]] = (
         "Write PARTITIONED BY if the value of the column is in the name of the folder.",
         "SELECT day FROM t;  -- t with 'path' = 'sales/day=*/*.jsonl'",
     ),
+    (
+        "W205",
+        "result is not stored",
+        "CREATE TABLE or CREATE STREAM with a query, but without WITH, names the query, as CREATE VIEW does.",
+        "Write CREATE VIEW, or say in WITH where the rows are written.",
+        "CREATE TABLE totals AS SELECT k, SUM(n) AS n FROM t GROUP BY k; SELECT k FROM totals;",
+    ),
 )
 """The rows, by code."""

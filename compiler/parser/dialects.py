@@ -64,7 +64,6 @@ STATEMENTS: Final[Mapping[str, str]] = {
 """Help for the first token of a statement."""
 
 CREATED: Final[Mapping[str, str]] = {
-    "STREAM": "write CREATE TABLE … WITH ('connector' = …), or CREATE VIEW … AS SELECT for a query",
     "SOURCE": "write CREATE TABLE … WITH ('connector' = …)",
     "SINK": "write CREATE TABLE … WITH ('connector' = …), then INSERT INTO it",
     "OR": "remove OR REPLACE; tables and views exist only while their script runs",
@@ -95,7 +94,6 @@ AFTER_WORD: Final[Mapping[tuple[str, str], str]] = {
     ("DROP", "FUNCTION"): "remove it; functions exist only while their script runs",
     ("DROP", "CATALOG"): _NO_CATALOG,
     ("MATERIALIZED", "TABLE"): "write CREATE TABLE … WITH (…) AS SELECT …",
-    ("DROP", "STREAM"): "write DROP TABLE or DROP VIEW",
     ("BEGIN", ""): _ONE_JOB,
     ("BEGIN", "TRANSACTION"): _ONE_JOB,
     ("BEGIN", "WORK"): _ONE_JOB,
@@ -200,7 +198,7 @@ SIGNS: Final[Mapping[str, str]] = {
     "[": "an array is written ARRAY[1, 2], and a name in double quotes",
     ":": "write CAST(a AS type) or a::type for a cast",
     "?": f"{_PARAMETER}; whether JSON has a key is JSON_EXISTS(text, '$.key')",
-    ":=": "write CAST(ROW(a, b) AS ROW<name type, …>), or MAP['key', a]",
+    ":=": "a value is named with AS; fields and entries are written STRUCT(a := 1), MAP('k' := 1)",
     "<@": "there are no operators on arrays and JSON; unnest the array",
     "@": _PARAMETER,
     "$$": "a text is written in single quotes; functions are written in Python, not in SQL",

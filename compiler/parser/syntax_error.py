@@ -187,7 +187,7 @@ def _dialect_help(state: _ErrorState) -> str | None:
             help_ = "write * EXCLUDE (a), a AS b"
         case "NAME", _ if before == "RECURSIVE":
             help_ = NO_RECURSION
-        case _, "QUESTION" | "LBRACE" | "VBAR" | "LSQB":
+        case _, "QUESTION" | "LBRACE" | "VBAR" | "LSQB" | "COLON_EQUAL":
             help_ = sign_help(state.text.text, state.bad.start)
         case "LESS_EQUAL" | "SLASH", "MORE" | "SLASH" if state.is_adjacent:
             help_ = sign_help(state.text.text, state.last.start)

@@ -104,9 +104,10 @@ class ArrayConstructor(Syntax):
 
 @dataclass(frozen=True, slots=True)
 class RowConstructor(Syntax):
-    """`ROW(a, b)` or `(a, b)`."""
+    """`ROW(a, b)` or `(a, b)`; `STRUCT(x := a, y := b)` has the names of the fields."""
 
     items: tuple[Expression, ...]
+    names: tuple[Identifier, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -292,7 +293,9 @@ class ArrowAccess(Syntax):
 
 @dataclass(frozen=True, slots=True)
 class EventTime(Syntax):
-    """The event-time column of FROM, for a window that names no column."""
+    """The event-time column of FROM, for a window that names no column; `grace` is its GRACE PERIOD."""
+
+    grace: IntervalLiteral | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -103,10 +103,11 @@ JoinKind = OneOf["INNER", "LEFT", "RIGHT", "FULL", "SEMI", "ANTI", "CROSS", "ASO
 
 @dataclass(frozen=True, slots=True)
 class Within(Syntax):
-    """`WITHIN 1 HOUR`, or `WITHIN (1 HOUR, 10 MINUTES)`, as in ksqlDB."""
+    """`WITHIN 1 HOUR`, or `WITHIN (1 HOUR, 10 MINUTES) [GRACE PERIOD 1 MINUTE]`, as in ksqlDB."""
 
     before: IntervalLiteral
     after: IntervalLiteral
+    grace: IntervalLiteral | None = None
 
 
 @dataclass(frozen=True, slots=True)

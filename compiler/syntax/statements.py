@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+from typing import Literal as OneOf
 
 from fsql.compiler.syntax.names import Syntax
 
@@ -17,12 +18,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class PhysicalColumn(Syntax):
-    """`name TYPE [NOT NULL] [PRIMARY KEY NOT ENFORCED] [COMMENT 'text']`."""
+    """`name TYPE [NOT NULL] [KEY | PRIMARY KEY NOT ENFORCED] [COMMENT 'text']`.
+
+    A column with KEY, as in ksqlDB, is in the key of a message.
+    """
 
     name: Identifier
     type: TypeName
     not_null: bool
     comment: StringLiteral | None = None
+    message_key: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +108,7 @@ class LikeTable(Syntax):
 class CreateTable(Syntax):
     """`CREATE TABLE name (elements) [PARTITIONED BY (columns)] WITH (options) [AS query | LIKE table]`.
 
-    The elements are sorted by kind, each kind in text order.
+    The elements are sorted by kind, each kind in text order. `stream` is that of CREATE STREAM.
     """
 
     name: QualifiedName
@@ -117,11 +122,15 @@ class CreateTable(Syntax):
     partitioned_by: tuple[Identifier, ...] = ()
     temporary: bool = False
     if_not_exists: bool = False
+    stream: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class CreateView(Syntax):
-    """`CREATE VIEW name [(columns)] [COMMENT 'text'] AS query`."""
+    """`CREATE VIEW name [(columns)] [COMMENT 'text'] AS query`.
+
+    `CREATE TABLE name AS query` is a view, too; `created_as` is the word after CREATE then.
+    """
 
     name: QualifiedName
     columns: tuple[Identifier, ...]
@@ -129,6 +138,7 @@ class CreateView(Syntax):
     comment: StringLiteral | None = None
     temporary: bool = False
     if_not_exists: bool = False
+    created_as: OneOf["TABLE", "STREAM"] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,10 +169,10 @@ class CreateFunction(Syntax):
 
 @dataclass(frozen=True, slots=True)
 class Drop(Syntax):
-    """`DROP TABLE | VIEW [IF EXISTS] name`."""
+    """`DROP TABLE | VIEW | STREAM [IF EXISTS] name`; `view` is None for STREAM, which can be either."""
 
     name: QualifiedName
-    view: bool = False
+    view: bool | None = False
     temporary: bool = False
     if_exists: bool = False
 

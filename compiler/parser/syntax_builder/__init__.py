@@ -19,6 +19,7 @@ from fsql.compiler.parser.syntax_builder import (
     row_patterns,
     statements,
     stream_windows,
+    tables,
 )
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ BUILDERS: Final[dict[str, Callable[..., object]]] = {
     name: function
     for module in (
         *(names, expressions, calls, relations, row_patterns, queries, statements),
-        *(stream_windows, hints),
+        *(tables, stream_windows, hints),
     )
     for name, function in vars(module).items()
     if getattr(function, "__module__", None) == module.__name__ and not name.startswith("_")

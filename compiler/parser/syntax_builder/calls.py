@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 from typing import cast as typed
 
 from fsql.compiler import syntax
@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from fsql.compiler.text.source import Span
 
 _Window = syntax.WindowSpecification | syntax.Identifier
+_ASSIGNED: Final = {"STRUCT": "STRUCT(a := 1, b := 2)", "MAP": "MAP('k' := 1)"}
+"""The constructors whose arguments have `:=`, with their forms."""
 
 
 class _Arguments(NamedTuple):
@@ -26,6 +28,15 @@ class _Arguments(NamedTuple):
     wrapper: _Wrapper | None = None
     returning: syntax.TypeName | None = None
     events: tuple[OnEvent, ...] = ()
+    assigned: tuple[_Assigned, ...] = ()
+
+
+class _Assigned(NamedTuple):
+    """`a := b`."""
+
+    span: Span
+    key: syntax.Expression
+    value: syntax.Expression
 
 
 class _Pair(NamedTuple):
@@ -90,6 +101,12 @@ def _function_call(
     returned = end.arguments.returning
     if returned is not None and name not in {"JSON_VALUE", "JSON_QUERY"}:
         raise _misplaced_error("RETURNING", "JSON_VALUE or JSON_QUERY", returned.span)
+    assigned = end.arguments.assigned
+    if assigned:
+        if len(parts) == 1 and name in _ASSIGNED:
+            return _constructor(span, name, end.arguments)
+        help_ = f'a named argument is written with "=>": {_shown_name(assigned[0].key)} => …'
+        raise _misplaced_error('":="', "STRUCT or MAP", assigned[0].span, help_)
     wrapper = end.arguments.wrapper
     if wrapper is not None:
         if name != "JSON_QUERY":
@@ -113,9 +130,41 @@ def _function_call(
     return called if returned is None else syntax.Cast(span, called, returned, safe=True)
 
 
-def _misplaced_error(what: str, name: str, span: Span) -> FsqlError:
+def _constructor(
+    span: Span, name: str, given: _Arguments
+) -> syntax.RowConstructor | syntax.MapConstructor:
+    """Return `STRUCT(a := 1)` as a row with named fields, `MAP('k' := 1)` as `MAP['k', 1]`.
+
+    Raises:
+        FsqlError: E101, if an argument has no `:=`, or a field has no name.
+    """
+    form = _ASSIGNED[name]
+    pairs = given.assigned
+    if len(pairs) < len(given.values) or given.distinct or given.order_by:
+        message = f'every argument of {name} is written with ":="'
+        raise FsqlError([Diagnostic("E101", message, Label(span), helps=(f"write {form}",))])
+    if name == "MAP":
+        items = (item for pair in pairs for item in (pair.key, pair.value))
+        return syntax.MapConstructor(span, tuple(items))
+    names = []
+    for pair in pairs:
+        if not isinstance(pair.key, syntax.ColumnReference) or len(pair.key.parts) > 1:
+            label = Label(pair.key.span, 'only names are allowed before ":="')
+            message = "a field of STRUCT must have a name"
+            raise FsqlError([Diagnostic("E101", message, label, helps=(f"write {form}",))])
+        names.append(pair.key.parts[0])
+    return syntax.RowConstructor(span, tuple(pair.value for pair in pairs), tuple(names))
+
+
+def _shown_name(key: syntax.Expression) -> str:
+    """Return the name of an argument; that of any if it is not a name."""
+    return key.parts[-1].name if isinstance(key, syntax.ColumnReference) else "name"
+
+
+def _misplaced_error(what: str, name: str, span: Span, help_: str | None = None) -> FsqlError:
     label = Label(span, f"only {name} takes it")
-    return FsqlError([Diagnostic("E101", f"{what} is not allowed here", label)])
+    helps = () if help_ is None else (help_,)
+    return FsqlError([Diagnostic("E101", f"{what} is not allowed here", label, helps=helps)])
 
 
 def call_end(
@@ -135,6 +184,7 @@ def arguments(
     quantifier: Token | syntax.Star | None,
     *rest: syntax.Expression
     | _Pair
+    | _Assigned
     | _WrappedPath
     | tuple[syntax.OrderItem, ...]
     | syntax.TypeName
@@ -148,6 +198,7 @@ def arguments(
     *values, last = rest[: len(rest) - len(events)]
     pairs = [value for value in values if isinstance(value, _Pair)]
     wrapped = [value.wrapper for value in values if isinstance(value, _WrappedPath)]
+    assigned = [value for value in values if isinstance(value, _Assigned)]
     flat = [part for value in values for part in _parts(value)]
     return _Arguments(
         typed("tuple[syntax.Expression, ...]", tuple(flat)),
@@ -160,6 +211,7 @@ def arguments(
         wrapper=wrapped[0] if wrapped else None,
         returning=last if isinstance(last, syntax.TypeName) else None,
         events=events,
+        assigned=tuple(assigned),
     )
 
 
@@ -168,6 +220,8 @@ def _parts(argument: object) -> tuple[object, ...]:
     match argument:
         case _Pair(key=key, value=value):
             return key, value
+        case _Assigned(value=value):
+            return (value,)
         case _WrappedPath(path=path):
             return (path,)
         case _:
@@ -211,6 +265,11 @@ def lambda_(
 def key_value(span: Span, key: syntax.Expression, value: syntax.Expression) -> _Pair:
     """Return `KEY 'a' VALUE b`."""
     return _Pair(span, key, value)
+
+
+def assigned(span: Span, key: syntax.Expression, value: syntax.Expression) -> _Assigned:
+    """Return `a := b`."""
+    return _Assigned(span, key, value)
 
 
 def returning(_span: Span, type_: syntax.TypeName) -> syntax.TypeName:

@@ -340,7 +340,7 @@ def _grouping_set(element: _Grouping) -> tuple[syntax.Expression, ...] | syntax.
     match element:
         case syntax.GroupingSets():
             return element
-        case syntax.RowConstructor(items=items):
+        case syntax.RowConstructor(items=items, names=()):
             return items
         case _:
             return (element,)

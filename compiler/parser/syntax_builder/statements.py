@@ -1,4 +1,4 @@
-"""Statements, and the elements of CREATE TABLE and CREATE FUNCTION."""
+"""Statements other than CREATE TABLE."""
 
 from __future__ import annotations
 
@@ -10,14 +10,6 @@ if TYPE_CHECKING:
     from fsql.compiler.parser.lexer import Token
     from fsql.compiler.text.source import Span
 
-_PhysicalColumn = tuple[syntax.PhysicalColumn, syntax.PrimaryKey | None]
-_TableElement = (
-    _PhysicalColumn
-    | syntax.ComputedColumn
-    | syntax.MetadataColumn
-    | syntax.Watermark
-    | syntax.PrimaryKey
-)
 _Parameters = tuple[syntax.Parameter, ...]
 
 
@@ -151,7 +143,7 @@ def drop(
     return syntax.Drop(
         span,
         name,
-        view=_is_view(kind),
+        view=None if kind.kind == "STREAM" else _is_view(kind),
         temporary=temporary is not None,
         if_exists=if_exists is not None,
     )
@@ -229,147 +221,3 @@ def parameters(_span: Span, *each: syntax.Parameter) -> _Parameters:
 def parameter(span: Span, name: syntax.Identifier, type_: syntax.TypeName) -> syntax.Parameter:
     """Return `a INT`."""
     return syntax.Parameter(span, name, type_)
-
-
-# CREATE TABLE.
-
-
-def create_table(  # noqa: PLR0913, PLR0917 - what the rule has
-    span: Span,
-    temporary: Token | None,
-    if_not_exists: Token | None,
-    name: syntax.QualifiedName,
-    elements: tuple[_TableElement, ...] | None,
-    comment: syntax.StringLiteral | None,
-    partitioned_by: tuple[syntax.Identifier, ...] | None,
-    options: tuple[syntax.TableOption, ...] | None,
-    origin: syntax.Query | syntax.LikeTable | None,
-) -> syntax.CreateTable:
-    """Return `CREATE TABLE t (…) WITH (…)`, its elements sorted by kind."""
-    columns: list[syntax.TableColumn] = []
-    watermarks: list[syntax.Watermark] = []
-    keys: list[syntax.PrimaryKey] = []
-    for element in elements or ():
-        match element:
-            case syntax.Watermark():
-                watermarks.append(element)
-            case syntax.PrimaryKey():
-                keys.append(element)
-            case (column, key):
-                columns.append(column)
-                keys += [] if key is None else [key]
-            case _:
-                columns.append(element)
-    return syntax.CreateTable(
-        span,
-        name,
-        tuple(columns),
-        tuple(watermarks),
-        tuple(keys),
-        options or (),
-        origin if isinstance(origin, syntax.Query) else None,
-        origin if isinstance(origin, syntax.LikeTable) else None,
-        comment,
-        partitioned_by or (),
-        temporary=temporary is not None,
-        if_not_exists=if_not_exists is not None,
-    )
-
-
-def table_element_list(_span: Span, *elements: _TableElement) -> tuple[_TableElement, ...]:
-    """Return the elements between the brackets of CREATE TABLE."""
-    return elements
-
-
-def physical_column(
-    span: Span,
-    name: syntax.Identifier,
-    type_: syntax.TypeName,
-    not_null: bool,  # noqa: FBT001
-    key: tuple[Span, bool] | None,
-    comment: syntax.StringLiteral | None,
-) -> _PhysicalColumn:
-    """Return `a INT NOT NULL`, and its key if it ends with PRIMARY KEY."""
-    column = syntax.PhysicalColumn(span, name, type_, not_null, comment)
-    return column, None if key is None else syntax.PrimaryKey(key[0], (name,), key[1])
-
-
-def computed_column(
-    span: Span,
-    name: syntax.Identifier,
-    expression: syntax.Expression,
-    comment: syntax.StringLiteral | None,
-) -> syntax.ComputedColumn:
-    """Return `a AS b + 1`."""
-    return syntax.ComputedColumn(span, name, expression, comment)
-
-
-def metadata_column(  # noqa: PLR0913, PLR0917 - what the rule has
-    span: Span,
-    name: syntax.Identifier,
-    type_: syntax.TypeName,
-    not_null: bool,  # noqa: FBT001
-    key: syntax.StringLiteral | None,
-    virtual: Token | None,
-    comment: syntax.StringLiteral | None,
-) -> syntax.MetadataColumn:
-    """Return `a BIGINT METADATA FROM 'offset' VIRTUAL`."""
-    return syntax.MetadataColumn(span, name, type_, not_null, key, virtual is not None, comment)
-
-
-def key_constraint(
-    span: Span,
-    _name: syntax.Identifier | None,
-    enforced: bool,  # noqa: FBT001
-) -> tuple[Span, bool]:
-    """Return `PRIMARY KEY NOT ENFORCED` after a column; nothing refers to the name of a constraint."""
-    return span, enforced
-
-
-def primary_key(
-    span: Span,
-    _name: syntax.Identifier | None,
-    columns: tuple[syntax.Identifier, ...],
-    enforced: bool,  # noqa: FBT001
-) -> syntax.PrimaryKey:
-    """Return `PRIMARY KEY (a, b) NOT ENFORCED`."""
-    return syntax.PrimaryKey(span, columns, enforced)
-
-
-def enforcement(_span: Span, not_: Token | None, _enforced: Token | None) -> bool:
-    """Return whether the key is enforced: the standard's default."""
-    return not_ is None
-
-
-def watermark(
-    span: Span, column: syntax.Identifier, expression: syntax.Expression | None
-) -> syntax.Watermark:
-    """Return `WATERMARK FOR a AS a - INTERVAL '1' SECOND`."""
-    return syntax.Watermark(span, column, expression)
-
-
-def table_option_list(
-    _span: Span, *options: syntax.TableOption | None
-) -> tuple[syntax.TableOption, ...]:
-    """Return `'a' = 'b', 'c' = 'd'`."""
-    return tuple(option for option in options if option is not None)
-
-
-def table_option(
-    span: Span, key: syntax.StringLiteral, value: syntax.StringLiteral
-) -> syntax.TableOption:
-    """Return `'a' = 'b'`."""
-    return syntax.TableOption(span, key, value)
-
-
-def like_table(
-    span: Span, table: syntax.QualifiedName, *options: syntax.LikeOption | None
-) -> syntax.LikeTable:
-    """Return `LIKE t (INCLUDING ALL)`."""
-    return syntax.LikeTable(span, table, tuple(each for each in options if each is not None))
-
-
-def like_option(span: Span, handling: Token, part: Token | syntax.Identifier) -> syntax.LikeOption:
-    """Return `EXCLUDING OPTIONS`."""
-    named = part.name if isinstance(part, syntax.Identifier) else part.text
-    return syntax.LikeOption(span, handling.text.upper(), named.upper())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from fsql.compiler import syntax
@@ -18,6 +19,9 @@ _FORMS: Final = {
     "HOPPING": "WINDOW HOPPING (SIZE 1 HOUR, ADVANCE BY 10 MINUTES)",
     "SESSION": "WINDOW SESSION (10 MINUTES)",
 }
+
+
+_GRACE: Final = "GRACE PERIOD"
 
 
 class _Term(NamedTuple):
@@ -50,22 +54,21 @@ def stream_window(
     RETENTION has no effect: the rows of a window are kept until it closes.
 
     Raises:
-        FsqlError: E101 for terms that are missing, repeated or of another kind; E301 for GRACE PERIOD.
+        FsqlError: E101 for terms that are missing, repeated or of another kind.
     """
     name = kind.name.upper()
     given: dict[str, syntax.IntervalLiteral] = {}
     for term in terms:
-        if term.word == "GRACE PERIOD":
-            raise _grace_error(term)
-        if term.word in given or term.word not in {*_NEEDED[name], "RETENTION"}:
-            raise _form_error(name, term.span, f"{name} does not take it")
+        if term.word in given or term.word not in {*_NEEDED[name], "RETENTION", _GRACE}:
+            what = "it is written twice" if term.word in given else f"{name} does not take it"
+            raise _form_error(name, term.span, what)
         given[term.word] = term.interval
     missing = [word for word in _NEEDED[name] if word not in given]
     if missing:
         raise _form_error(name, span, f"{missing[0] or 'the gap'} is missing")
     function = syntax.QualifiedName(span, (syntax.Identifier(span, _FUNCTIONS[name]),))
     sizes = (given[word] for word in _NEEDED[name])
-    return syntax.FunctionCall(span, function, (syntax.EventTime(span), *sizes))
+    return syntax.FunctionCall(span, function, (syntax.EventTime(span, given.get(_GRACE)), *sizes))
 
 
 def within_range(span: Span, before: _Term, after: _Term | None = None) -> syntax.Within:
@@ -82,16 +85,19 @@ def within_range(span: Span, before: _Term, after: _Term | None = None) -> synta
 
 
 def join_within(
-    _span: Span, _word: object, range_: syntax.Within, grace: _Term | None
+    span: Span, _word: object, range_: syntax.Within, grace: _Term | None
 ) -> syntax.Within:
-    """Return `WITHIN 1 HOUR`.
+    """Return `WITHIN 1 HOUR`, or `WITHIN 1 HOUR GRACE PERIOD 1 MINUTE`.
 
     Raises:
-        FsqlError: E301 for GRACE PERIOD.
+        FsqlError: E101, if other words are after the range.
     """
-    if grace is not None:
-        raise _grace_error(grace)
-    return range_
+    if grace is None:
+        return range_
+    if grace.word != _GRACE:
+        help_ = "write WITHIN 1 HOUR GRACE PERIOD 10 MINUTES"
+        raise _terms_error("the terms of WITHIN", grace.span, "", help_)
+    return replace(range_, span=span, grace=grace.interval)
 
 
 def _form_error(name: str, span: Span, what: str) -> FsqlError:
@@ -101,11 +107,3 @@ def _form_error(name: str, span: Span, what: str) -> FsqlError:
 def _terms_error(terms: str, span: Span, what: str, help_: str) -> FsqlError:
     message = f"{terms} do not fit"
     return FsqlError([Diagnostic("E101", message, Label(span, what), helps=(help_,))])
-
-
-def _grace_error(term: _Term) -> FsqlError:
-    interval = term.interval
-    delay = f"INTERVAL '{interval.value.value}' {interval.unit}"
-    help_ = f"remove it, and declare in CREATE TABLE how late rows may come: WATERMARK FOR at AS at - {delay}"
-    message = "not implemented yet: GRACE PERIOD"
-    return FsqlError([Diagnostic("E301", message, Label(term.span), helps=(help_,))])

@@ -1,0 +1,181 @@
+"""Options of ksqlDB: `WITH (kafka_topic = 'orders', value_format = 'JSON')` is a table of connector `kafka`.
+
+They are translated before the options of Flink are. What ksqlDB keeps elsewhere, such as the addresses of the
+brokers and the key of messages, is not guessed: the options that request it are refused.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from fsql.compiler import syntax
+from fsql.compiler.binder.report import not_implemented, refusal
+from fsql.compiler.diagnostics import Diagnostic, Label
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from fsql.compiler.binder.report import Refusal, Report
+
+_TOPIC: Final = "kafka_topic"
+_CHANGES: Final = "changes"
+_FORMATS: Final = frozenset({"format", "value_format"})
+_OWN_FORMATS: Final = ("JSON", "TEXT", "DEBEZIUM-JSON")
+_OF_TOPIC: Final = "fsql does not create topics: give it to the tool that does"
+_NO_REGISTRY: Final = "remove it, and declare the columns: there is no schema registry"
+_DELIMITED: Final = "remove it; messages are JSON"
+_WATERMARK: Final = (
+    "remove it, and declare a column of type TIMESTAMP as event time: "
+    "WATERMARK FOR at AS at - INTERVAL '1' MINUTE"
+)
+_WITHOUT_EFFECT: Final[Mapping[str, str]] = {
+    "partitions": _OF_TOPIC,
+    "replicas": _OF_TOPIC,
+    "retention_ms": _OF_TOPIC,
+    "cleanup_policy": _OF_TOPIC,
+}
+"""Options that cannot change results, with what to do instead."""
+_REFUSED: Final[Mapping[str, str]] = {
+    "timestamp": _WATERMARK,
+    "timestamp_format": f"{_WATERMARK}, computed with TO_TIMESTAMP from a text",
+    "value_delimiter": _DELIMITED,
+    "key_delimiter": _DELIMITED,
+    "value_schema_id": _NO_REGISTRY,
+    "key_schema_id": _NO_REGISTRY,
+    "value_schema_full_name": _NO_REGISTRY,
+    "key_schema_full_name": _NO_REGISTRY,
+    "value_avro_schema_full_name": _NO_REGISTRY,
+    "value_protobuf_nullable_representation": _NO_REGISTRY,
+    "key_protobuf_nullable_representation": _NO_REGISTRY,
+    "window_type": "remove it; declare the bounds as columns, window_start TIMESTAMP, window_end TIMESTAMP",
+    "window_size": "remove it; declare the bounds as columns, window_start TIMESTAMP, window_end TIMESTAMP",
+    "source_connector": "remove it; connectors of Kafka Connect are not known here",
+}
+"""Options for which there is nothing here, with what to do instead."""
+
+
+def with_topic(table: syntax.CreateTable, report: Report) -> list[syntax.TableOption]:
+    """Return the options of a table, those of ksqlDB with the names that they have here.
+
+    Raises:
+        Refusal: E213, E214, E217, E301.
+    """
+    written = {each.key.value.lower(): each for each in table.options}
+    topic = written.get(_TOPIC)
+    if topic is None or "connector" in written:
+        return list(table.options)
+    made = [option("connector", "kafka", topic)]
+    for each in table.options:
+        made += _translate(each, report)
+    keys = {each.key.value.lower() for each in made}
+    if _CHANGES not in keys:
+        made.append(option(_CHANGES, "append" if table.stream else "upsert", topic))
+        _check_key(table, topic)
+    return made
+
+
+def option(key: str, value: str, written: syntax.TableOption) -> syntax.TableOption:
+    """Return an option that stands for another one, at its place."""
+    return syntax.TableOption(
+        written.span,
+        syntax.StringLiteral(written.key.span, key),
+        syntax.StringLiteral(written.value.span, value),
+    )
+
+
+def _check_key(table: syntax.CreateTable, topic: syntax.TableOption) -> None:
+    """Check the PRIMARY KEY of a table whose messages are upserts, or a stream, which has none.
+
+    Raises:
+        Refusal: E217, E301.
+    """
+    if table.stream:
+        for key in table.primary_keys:
+            raise refusal(
+                "E217",
+                "a stream has no PRIMARY KEY",
+                key.span,
+                help="write CREATE TABLE: its messages are the last row of each key",
+            )
+        return
+    for key in table.primary_keys:
+        if key.enforced:
+            raise _key_error(key)
+    if not table.primary_keys:
+        raise refusal(
+            "E217",
+            f'table "{table.name.parts[-1].name}" has no PRIMARY KEY',
+            table.name.span,
+            secondary=(Label(topic.span, "its messages are the last row of each key"),),
+            help="declare it before WITH: (…, PRIMARY KEY (k) NOT ENFORCED);"
+            " or write CREATE STREAM, if rows are only appended",
+        )
+
+
+def _key_error(key: syntax.PrimaryKey) -> Refusal:
+    columns = ", ".join(each.name for each in key.columns)
+    fields = ", ".join(f'"{each.name}": …' for each in key.columns)
+    return not_implemented(
+        "a PRIMARY KEY that only the key of a message contains",
+        key.span,
+        help=f"write PRIMARY KEY ({columns}) NOT ENFORCED, if the value of each message has {columns}, too;"
+        f" a message without a value deletes the row of its key {{{fields}}}",
+    )
+
+
+def _translate(written: syntax.TableOption, report: Report) -> Iterable[syntax.TableOption]:
+    """Yield what an option of ksqlDB is called here.
+
+    Raises:
+        Refusal: E213, E214.
+    """
+    key, value = written.key.value.lower(), written.value.value
+    if key == _TOPIC:
+        yield option("topic", value, written)
+    elif key in _FORMATS:
+        if value.upper() not in _OWN_FORMATS:
+            raise refusal(
+                "E214",
+                f"invalid value '{value}' of option '{key}'",
+                written.value.span,
+                "expected 'JSON', 'TEXT' or 'DEBEZIUM-JSON'",
+                help="messages in Avro, Protobuf and DELIMITED are not read: convert the topic to JSON",
+            )
+        yield option("format", value.lower(), written)
+    elif key == "key_format":
+        _check_key_format(written)
+    elif key == "wrap_single_value":
+        if value.lower() != "true":
+            raise refusal(
+                "E214",
+                f"invalid value '{value}' of option '{key}'",
+                written.value.span,
+                "expected 'true'",
+                help="the value of a message is a JSON object with the columns",
+            )
+    elif key in _WITHOUT_EFFECT:
+        label = Label(written.key.span)
+        message = f"option '{key}' has no effect"
+        report.warn(Diagnostic("W203", message, label, helps=(_WITHOUT_EFFECT[key],)))
+    elif key in _REFUSED:
+        raise refusal(
+            "E213", f"option '{key}' does not exist", written.key.span, help=_REFUSED[key]
+        )
+    else:
+        yield written
+
+
+def _check_key_format(written: syntax.TableOption) -> None:
+    """Check that the form of the keys of messages is that of fsql.
+
+    Raises:
+        Refusal: E214.
+    """
+    if written.value.value.upper() not in {"NONE", "JSON"}:
+        raise refusal(
+            "E214",
+            f"invalid value '{written.value.value}' of option 'key_format'",
+            written.value.span,
+            "expected 'JSON'",
+            help="the key of a message is a JSON object with the columns of the PRIMARY KEY",
+        )
