@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler import syntax
+from fsql.compiler.binder.item_names import free_names, name_of_position, named_part, written_name
 from fsql.compiler.binder.pending import AggregateValue, GroupingValue, RunningValue
 from fsql.compiler.binder.pseudo_columns import pseudo_column
 from fsql.compiler.binder.report import no_column, not_implemented, refusal
@@ -38,6 +39,7 @@ _REFUSED: Final = Literal(NULL, nullable=True, value=None)
 class Item:
     """An output column of a SELECT; `alias` is its explicit name, if any.
 
+    A `derived_name` is that of a part, such as the function: see `item_names`.
     One that was `refused` is NULL, and no other part of the SELECT can refer to it.
     """
 
@@ -46,6 +48,7 @@ class Item:
     span: Span
     alias: syntax.Identifier | None
     refused: bool = False
+    derived_name: bool = False
 
 
 def bind_items(binder: ExpressionBinder, select: syntax.Select, report: Report) -> list[Item]:
@@ -62,7 +65,8 @@ def bind_items(binder: ExpressionBinder, select: syntax.Select, report: Report) 
             else:
                 bound = [_item(binder, written, position=len(items) + 1)]
         items += bound or [_refused(written)]
-    return items
+    names = free_names((item.name, item.derived_name) for item in items)
+    return [replace(item, name=name) for item, name in zip(items, names, strict=True)]
 
 
 def _refused(written: syntax.SelectItem | syntax.Star) -> Item:
@@ -93,7 +97,10 @@ def _item(binder: ExpressionBinder, written: syntax.SelectItem, *, position: int
     elif isinstance(written.expression, syntax.FieldAccess | syntax.ArrowAccess):
         name = written.expression.field.name
     else:
-        name = f"column{position}"
+        part = named_part(written.expression)
+        own = _name_of(binder, part) if isinstance(part, syntax.ColumnReference) else None
+        found = own or written_name(part) or name_of_position(position)
+        return Item(expression, found, written.expression.span, None, derived_name=True)
     return Item(expression, name, written.expression.span, written.alias)
 
 

@@ -15,6 +15,7 @@ from fsql.compiler.binder.calls import bind_table_call
 from fsql.compiler.binder.conditionals import make_case
 from fsql.compiler.binder.constants import check_row_length
 from fsql.compiler.binder.expression import ExpressionBinder
+from fsql.compiler.binder.item_names import free_names, name_of_position, written_name
 from fsql.compiler.binder.items import Item, Key, bind_items, bind_key, group, has_aggregate
 from fsql.compiler.binder.operators import call, combine_balanced
 from fsql.compiler.binder.relation import (
@@ -107,16 +108,30 @@ def _one_row(
     if not plain or len(items) < len(select.items):
         return select, ()
     row = syntax.RowConstructor(select.span, tuple(each.expression for each in items))
-    names = tuple(_item_name(each, number) for number, each in enumerate(items, 1))
+    names = _item_names(items)
     return syntax.Values(select.span, (row,)), names
 
 
-def _item_name(item: syntax.SelectItem, number: int) -> syntax.Identifier:
-    if item.alias is not None:
-        return item.alias
-    if isinstance(item.expression, syntax.ColumnReference):
+def _item_names(items: Sequence[syntax.SelectItem]) -> tuple[syntax.Identifier, ...]:
+    """Return the names of items, which those without an alias get from their expressions."""
+    own = [_own_name(each) for each in items]
+    found = [
+        (name.name, False)
+        if name is not None
+        else (written_name(item.expression) or name_of_position(position), True)
+        for position, (item, name) in enumerate(zip(items, own, strict=True), 1)
+    ]
+    return tuple(
+        name or syntax.Identifier(item.span, derived)
+        for item, name, derived in zip(items, own, free_names(found), strict=True)
+    )
+
+
+def _own_name(item: syntax.SelectItem) -> syntax.Identifier | None:
+    """Return the alias of an item, or the name of its column; None if it has neither."""
+    if item.alias is None and isinstance(item.expression, syntax.ColumnReference):
         return item.expression.parts[-1]
-    return syntax.Identifier(item.span, f"column{number}")
+    return item.alias
 
 
 def _bind_elements(outer: Relation, written: Elements, context: Context) -> _Elements:
