@@ -289,4 +289,7 @@ def _wrong_numbers(name: TypeName) -> Exception:
             name.span,
             note="times have microseconds: 0 to 6 digits; further ones in input are cut off",
         )
-    return refusal("E216", f'type "{name.name}" takes no numbers', name.span)
+    help_ = None
+    if "INT" in name.name:  # As in MySQL: BIGINT(20), INT(10) UNSIGNED.
+        help_ = f"write {name.name}: a width of display does not change the values"
+    return refusal("E216", f'type "{name.name}" takes no numbers', name.span, help=help_)
