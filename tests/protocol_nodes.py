@@ -225,6 +225,10 @@ class WorkerOfJob:
         """Step the node."""
         return [self._effect_text(effect) for effect in self._node.step(self._event(words), now)]
 
+    def _number_of(self, as_worker: list[str]) -> int:
+        """Return the number in the words `as worker 2`, or that of the node if there are none."""
+        return int(as_worker[-1]) if as_worker else self._number
+
     def _event(self, words: list[str]) -> WorkerEvent:  # noqa: C901, PLR0911, PLR0912 - see `item_of`
         match words:
             case ["time", "passes"]:
@@ -239,17 +243,19 @@ class WorkerOfJob:
                 return ChunkRead(0, None, SourceOffset(99, 100, 99))
             case ["work", "goes", "on"]:
                 return Resumed()
-            case ["begin", "epoch", epoch]:
+            case ["begin", "epoch", epoch, *as_worker]:
                 peers = tuple(f"at-{worker}" for worker in range(self._workers))
+                number = self._number_of(as_worker)
                 begin = Begin(
-                    "job", 0, int(epoch), "w", self._number, "coordinator", peers, b"", b"", 5.0
+                    "job", 0, int(epoch), "w", number, "coordinator", peers, b"", b"", 5.0
                 )
                 return Received(begin, "coordinator")
-            case ["epoch", epoch, "is", "loaded"]:
+            case ["epoch", epoch, "is", "loaded", *as_worker]:
                 tasks = (FrontTask(0, 0, 0),)
-                fronts = tasks if self._number == 0 else ()
+                number = self._number_of(as_worker)
+                fronts = tasks if number == 0 else ()
                 plan = plan_of(self._workers)
-                return Loaded(int(epoch), plan, fronts, {}, Settings(), tasks=tasks)
+                return Loaded(int(epoch), number, plan, fronts, {}, Settings(), tasks=tasks)
             case ["bins", "of", "tick", tick, "in", "epoch", epoch, "are", "copied"]:
                 return copied(int(epoch), tick, [])
             case ["bins", "of", "tick", tick, "in", "epoch", epoch, "are", "not", "copied:", *why]:

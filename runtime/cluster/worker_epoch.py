@@ -50,7 +50,12 @@ class WorkerEpoch:
         return goodbye.epoch == self.number and goodbye.member in {-1, self.begin.number}
 
     def on_loaded(self, loaded: Loaded, now: float) -> list[WorkerEffect]:
-        """Build the worker as of the snapshot, and report that it is ready."""
+        """Build the worker as of the snapshot, and report that it is ready.
+
+        A worker that was dropped while it loaded joins again under another number, which is loaded later.
+        """
+        if loaded.number != self.begin.number:
+            return []
         self._links.heartbeat_every = loaded.settings.heartbeat_every
         self._loaded = LoadedEpoch(self.begin, loaded, self._links, now)
         return self._send(now)

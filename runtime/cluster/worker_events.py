@@ -56,12 +56,13 @@ class OpenedShard:
 class Loaded:
     """Event: everything is loaded; `state` has the incremental snapshots of each operator, oldest first.
 
-    `fronts` are those of the worker, and `tasks` all of the job.  `settings` are those of the job, and
-    `encodings` those of its INSERTs whose rows workers encode.  `shardings` are those of INSERTs with shards,
-    and `shards` those that this worker writes.
+    `number` is that of the worker in the epoch.  `fronts` are its own, and `tasks` are those of the job.
+    `settings` are those of the job, and `encodings` those of its INSERTs whose rows workers encode.
+    `shardings` are those of INSERTs with shards, and `shards` those that this worker writes.
     """
 
     epoch: int
+    number: int
     plan: TickPlan
     fronts: tuple[FrontTask, ...]
     state: Mapping[str, tuple[IncrementalSnapshot, ...]]

@@ -237,8 +237,9 @@ class WorkerHost(Host["WorkerMachine"]):
             yield NotLoaded(begin.epoch, str(error), disk_failed=isinstance(error, SinkDiskError))
         else:
             yield Loaded(
-                *(begin.epoch, plan, own_fronts, changes, prepared.settings, prepared.encodings),
-                *(prepared.fronts, prepared.shards.shardings, tuple(shards)),
+                *(begin.epoch, begin.number, plan, own_fronts, changes),
+                *(prepared.settings, prepared.encodings, prepared.fronts),
+                *(prepared.shards.shardings, tuple(shards)),
             )
 
     def _close_state(self) -> Work:

@@ -30,7 +30,7 @@ def frames(effects: list[object]) -> list[Frame]:
 def test_a_worker_takes_an_acknowledgement_that_came_while_it_was_busy() -> None:
     node = WorkerNode("job", "worker", "there", Settings())
     node.step(Received(BEGIN, "here"), 0.0)
-    [ready] = frames(list(node.step(Loaded(1, PLAN, (), {}, Settings()), 0.0)))
+    [ready] = frames(list(node.step(Loaded(1, 0, PLAN, (), {}, Settings()), 0.0)))
     assert ready.items == (Ready(),)
     # Something else stands before the acknowledgement in its input.
     beat = Received(Heartbeat("job", 1, COORDINATOR), "here")
@@ -48,7 +48,7 @@ def test_a_worker_takes_an_acknowledgement_that_came_while_it_was_busy() -> None
 def test_a_worker_sends_again_what_is_not_acknowledged() -> None:
     node = WorkerNode("job", "worker", "there", Settings())
     node.step(Received(BEGIN, "here"), 0.0)
-    [ready] = frames(list(node.step(Loaded(1, PLAN, (), {}, Settings()), 0.0)))
+    [ready] = frames(list(node.step(Loaded(1, 0, PLAN, (), {}, Settings()), 0.0)))
     assert frames(list(node.step(TimerFired(), BUSY_UNTIL))) == []
     assert frames(list(node.step(TimerFired(), BUSY_UNTIL))) == [ready]
 

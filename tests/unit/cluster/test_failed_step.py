@@ -31,7 +31,7 @@ ERROR = FsqlError([Diagnostic("E506", "REPLACE makes more than 10 bytes")])
 def test_an_error_of_a_step_is_reported_once(monkeypatch: pytest.MonkeyPatch) -> None:
     node = WorkerNode("job", "worker", "there", Settings())
     node.step(Received(BEGIN, "here"), 0.0)
-    node.step(Loaded(1, PLAN, (FrontTask(0, 0, 0),), {}, Settings()), 0.0)
+    node.step(Loaded(1, 0, PLAN, (FrontTask(0, 0, 0),), {}, Settings()), 0.0)
     node.step(Received(Frame("job", 0, 1, COORDINATOR, 0, 1, 0, (Start(),)), "here"), 0.0)
     assert node.readable(0.0) == [0]
 

@@ -29,7 +29,7 @@ class Reading:
         self.node = WorkerNode("job", "worker", "there", settings)
         begin = Begin("job", 0, 1, "worker", 0, "here", ("there",), b"", b"", 5.0)
         self.node.step(Received(begin, "here"), 0.0)
-        self.node.step(Loaded(1, PLAN, (FrontTask(0, 0, 0),), {}, settings), 0.0)
+        self.node.step(Loaded(1, 0, PLAN, (FrontTask(0, 0, 0),), {}, settings), 0.0)
         self.frames = self.rows = 0
         self.tell(Start(), 0.0)
 

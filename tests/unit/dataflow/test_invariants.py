@@ -116,7 +116,7 @@ def test_a_worker_leaves_the_epoch_and_says_why() -> None:
     node = WorkerNode("job", "worker", "there", Settings())
     begin = Begin("job", 0, 1, "worker", 0, "here", ("there",), b"", b"", 5.0)
     node.step(Received(begin, "here"), 0.0)
-    node.step(Loaded(1, PLAN, (), {}, Settings()), 0.0)
+    node.step(Loaded(1, 0, PLAN, (), {}, Settings()), 0.0)
     items: tuple[Item, ...] = (
         MinTime(FOLD, Root(7, 0)),
         Message(Parcel(Address(FOLD), rows(6)), 1, Root(6, 0)),

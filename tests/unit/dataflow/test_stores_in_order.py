@@ -37,7 +37,7 @@ class Storing:
         self.node = WorkerNode("job", "worker", "there", Settings())
         begin = Begin("job", 0, 1, "worker", 0, "here", ("there",), b"", b"", 5.0)
         self.node.step(Received(begin, "here"), 0.0)
-        self.node.step(Loaded(1, PLAN, (), {}, Settings()), 0.0)
+        self.node.step(Loaded(1, 0, PLAN, (), {}, Settings()), 0.0)
         self.frames = 0
         self.tell(Start())
 
