@@ -4,12 +4,16 @@ Unless the policy is ORDERED, rows above min time are logged with their results 
 a change to ORDERED, rows are still logged until min time has passed all rows that were applied before it.  A
 row at or before a position that its slot has seen already is applied by a *repair*:
 
-    log      [a3 b5] [a7 b8] [a9]       row a6 comes: the log from the first entry with a later row
+    log      [a3 b5] [a7 b8] [a9]       row a6 comes: entries in which slot a has later rows
                      [   b8] [  ]       undo rows of slot a, the latest entry first
     log      [a3 b5] [   b8] [  ] [a6 a7 a9]                apply them again in order, and log that
 
-The output of a repair is the difference between new and old results.  A *rewind* undoes the whole log from a
-root on; the undone rows wait in the backlog.
+Only entries are undone in which the slot has rows after the new one.  In others of the log its rows are all
+before it, because the entries of a slot are in order; some of them may be followed by rows that were applied
+again below min time, and are not in the log any more.
+
+The output of a repair is the difference between new and old results.  A *rewind* undoes the rows of all slots
+from a root on in the same way; the undone rows wait in the backlog.
 
 Rows that the kernel leaves for a later step (`ApplyResult.rest`) return to the backlog.
 """
@@ -45,6 +49,7 @@ if TYPE_CHECKING:
     from fsql.runtime.dataflow.fold_output import FoldOutput
     from fsql.runtime.dataflow.undo_log import Application
 
+    Bools = NDArray[np.bool_]
     Ints = NDArray[np.int64]
 
 
@@ -169,9 +174,9 @@ class AppliedRows:
         again: list[list[KeyedRows | None]] = [[rows] for rows in sides]
         old = []
         for entry in reversed(later if len(affected) else []):
-            taken = self._take_out(entry, again)
-            if taken is not None:
-                old.append(taken)
+            slots = entry.slots_from(least, self._affected.values)
+            if any(map(len, slots)):
+                old.append(self._take_out(entry, np.concatenate(slots), again))
         self._affected.set(affected, to=False)
         redone = sum(len(rows.slot) for side in again for rows in side[1:] if rows is not None)
         self.redone += redone
@@ -181,54 +186,51 @@ class AppliedRows:
         self._bound.count_repair(redone, len(later), scanned)
 
     def _take_out(
-        self, entry: Application, again: list[list[KeyedRows | None]]
-    ) -> ApplyResult[Any] | None:
-        """Undo the rows of an entry in the affected slots, and append them to `again`.
+        self, entry: Application, slots: Ints, out: list[list[KeyedRows | None]]
+    ) -> ApplyResult[Any]:
+        """Undo the rows of an entry in `slots`, append them to `out`, and return their results.
 
-        Return their results; None if the entry has no such rows.
+        The entry has rows of each of the slots.  The undo of other slots may be invalid, because a repair has
+        removed their rows from the entry.
         """
-        affected = self._affected.values
-        parts = [split_rows(rows, affected) for rows in entry.sides]
-        taken = [taken for _, taken in parts]
-        if all(rows is None for rows in taken):
-            return None
-        self._restore(entry, taken)
-        for side, (kept, out) in enumerate(parts):
+        self._here.grow(len(self._kernel.table))
+        self._here.set(slots, to=True)
+        here = self._here.values
+        parts = [split_rows(rows, here) for rows in entry.sides]
+        self._restore(entry, here)
+        self._kernel.snapshots.on_undo(slots, entry.greatest)
+        for side, (kept, taken) in enumerate(parts):
             entry.sides[side] = kept
-            again[side].append(out)
-        entry.applied.rows, rows = split_rows(entry.applied.rows, affected)
-        entry.applied.errors, errors = split_rows(entry.applied.errors, affected)
+            out[side].append(taken)
+        entry.applied.rows, rows = split_rows(entry.applied.rows, here)
+        entry.applied.errors, errors = split_rows(entry.applied.errors, here)
+        self._here.set(slots, to=False)
         return ApplyResult(rows, errors, None)
 
-    def _restore(self, entry: Application, rows: list[KeyedRows | None]) -> None:
-        """Undo an entry for the slots of `rows`, which are all its rows of these slots.
-
-        The undo of other slots may be invalid, because a repair has removed their rows from the entry.
-        """
-        slots = [side.slot for side in rows if side is not None]
-        if not slots:
-            return
-        here = np.concatenate(slots)
-        self._here.grow(len(self._kernel.table))
-        self._here.set(here, to=True)
-        self._kernel.restore(entry.applied.undo, self._here.values)
-        self._here.set(here, to=False)
-        self._kernel.snapshots.on_undo(here, entry.greatest)
+    def _restore(self, entry: Application, marks: Bools) -> None:
+        """Restore the state of the marked slots as it was before an entry."""
+        self._kernel.restore(entry.applied.undo, marks)
 
     def rewind(self, least: Root, final: Root, output: FoldOutput) -> tuple[Root, int]:
-        """Undo all rows from `least` on, and put them into the backlog.
+        """Undo all rows from `least` on, and put them into the backlog; `final` is min time.
 
         Return the greatest root in the removed part of the log, and the number of undone rows.  Rows before
         `least`, the root of the rows that the fold is about to apply, stay applied: min time downstream may
         have passed them, although the fold has not received that update yet.
         """
         entries = self._log.cut(least)
+        until = max(entry.greatest for entry in entries)
         sides: list[list[KeyedRows | None]] = [[] for _ in entries[0].sides]
+        old = []
         for entry in reversed(entries):
-            self._restore(entry, entry.sides)
-            self._kernel.settle(entry.applied.undo)
-            for side, rows in enumerate(entry.sides):
-                sides[side].append(rows)
+            slots = entry.slots_from(least)
+            if any(map(len, slots)):
+                old.append(self._take_out(entry, np.concatenate(slots), sides))
+        for entry in entries:
+            if entry.rows:
+                self._log.put_back(entry)
+            else:
+                self._kernel.settle(entry.applied.undo)
         staying, undone = split_at_position([merge_rows(parts) for parts in sides], least)
         count = 0
         for side, rows in enumerate(undone):
@@ -237,9 +239,8 @@ class AppliedRows:
                 count += len(rows.slot)
         self.applied -= count
         made = self._apply_again(staying, least, final)
-        old = [entry.applied for entry in entries]
         output.append_differences(made, old, by_path=self._append_only)
-        return max(entry.greatest for entry in entries), count
+        return until, count
 
     def _apply_again(
         self, sides: list[KeyedRows | None], least: Root, final: Root

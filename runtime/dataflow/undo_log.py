@@ -49,6 +49,20 @@ class Application:
         """Return the number of its rows."""
         return sum(len(rows.slot) for rows in self.sides if rows is not None)
 
+    def slots_from(self, least: Root, marks: Bools | None = None) -> list[Ints]:
+        """Return the slots of its rows at or above `least`, by side; with `marks`, only marked slots."""
+        found: list[Ints] = []
+        for rows in self.sides if self.greatest >= least else ():
+            if rows is None:
+                continue
+            if marks is None:
+                found.append(rows.slot[~below(rows.batch, least)])
+                continue
+            marked = marks[rows.slot]
+            if marked.any():
+                found.append(rows.slot[marked & ~below(rows.batch, least)])
+        return found
+
 
 class UndoLog:
     """Applications in the order in which they were made.
@@ -113,6 +127,13 @@ class UndoLog:
             entry.applied.rows = split_rows(entry.applied.rows, marks)[0]
             entry.applied.errors = split_rows(entry.applied.errors, marks)[0]
 
+    def put_back(self, entry: Application) -> None:
+        """Append an application again that was cut, and has fewer rows now."""
+        spans = [rows.batch.span() for rows in entry.sides if rows is not None]
+        entry.least = min(span.least for span in spans)
+        entry.greatest = max(span.greatest for span in spans)
+        self._append(entry)
+
     def cut(self, least: Root) -> list[Application]:
         """Remove and return the applications that `from_root` returns."""
         removed = self.from_root(least)
@@ -135,11 +156,7 @@ def disordered_slots(
     marks.set(given, to=True)
     found = [given[:0]]
     for entry in later:
-        for rows in entry.sides:
-            if rows is not None and entry.greatest >= least:
-                marked = marks.values[rows.slot]
-                if marked.any():
-                    found.append(rows.slot[marked & ~below(rows.batch, least)])
+        found += entry.slots_from(least, marks.values)
     marks.set(given, to=False)
     return np.unique(np.concatenate(found))
 

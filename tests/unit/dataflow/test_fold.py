@@ -15,6 +15,7 @@ from fsql.compiler.tick_plan import FoldHead, Policy
 from fsql.optimizer.choose import choose
 from fsql.runtime.arrow_types import to_arrow
 from fsql.runtime.batch import END, Batch, Root
+from fsql.runtime.dataflow import undo_log
 from fsql.runtime.dataflow.fold_kernels import make_fold
 from fsql.runtime.dataflow.undo_log import REPAIR_BOUND
 from fsql.runtime.drivers.in_memory import run_in_memory
@@ -143,6 +144,36 @@ def test_a_fold_that_becomes_ordered_repairs_what_it_has_applied() -> None:
     assert counts(fold.advance(Root(17, 0)).rows) == [(16, 3, 1)]
     assert fold.accept(0, batch(["a"], [18])).rows == []
     assert counts(fold.advance(END).rows) == [(18, 4, 1)]
+
+
+def with_final_rows_behind_others() -> Fold:
+    """Return a fold whose log has a10 behind b50, but no longer a20: it was applied again, and is final."""
+    fold = running_count(Policy.SPECULATIVE)
+    for key, time in (("b", 50), ("a", 10), ("c", 100), ("a", 20), ("a", 60)):
+        fold.accept(0, batch([key], [time]))
+    fold.advance(Root(30, 0))
+    output = fold.accept(0, batch(["a"], [55]))
+    assert counts(output.rows) == [(55, 3, 1), (60, 4, 1), (60, 3, -1)]
+    return fold
+
+
+def test_a_repair_keeps_final_rows_of_its_key() -> None:
+    fold = with_final_rows_behind_others()
+    output = fold.accept(0, batch(["a"], [40]))
+    assert counts(output.rows) == [(40, 3, 1), (55, 4, 1), (60, 5, 1), (55, 3, -1), (60, 4, -1)]
+
+
+def test_a_rewind_keeps_final_rows_of_its_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    fold = with_final_rows_behind_others()
+    monkeypatch.setattr(undo_log, "REPAIR_BOUND", -1e9)  # one more repair is too many
+    live = Counter({(50, 1): 1, (55, 3): 1, (60, 4): 1, (100, 1): 1})
+    for time, count, weight in counts(fold.accept(0, batch(["a"], [40])).rows):
+        live[time, count] += weight
+    assert fold.rewinds == 1
+    assert +live == Counter()
+    for time, count, weight in counts(fold.advance(END).rows):
+        live[time, count] += weight
+    assert +live == Counter([(40, 3), (50, 1), (55, 4), (60, 5), (100, 1)])
 
 
 def test_a_repair_storm_is_bounded() -> None:
