@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 from collections import defaultdict
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import pytest
 
+from fsql.runtime.drivers.descriptors import wait_readable
+from fsql.runtime.drivers.processes.process_role import processes_below
 from fsql.tests.cli.commands import fsql, process
 from fsql.tests.cluster.twin import wait_until
 
@@ -71,6 +75,22 @@ def read_until(run: subprocess.Popen[bytes], due: dict[int, int]) -> None:
             del due[read["p"]]
 
 
+def kill(run: subprocess.Popen[bytes]) -> None:
+    """Kill a run, and wait for the end of the processes that it has started.
+
+    They write what they have before they end.  A broker refuses that once the next run has begun; the
+    simulated one does not.
+    """
+    started = []
+    for pid in processes_below(run.pid):
+        with suppress(ProcessLookupError):
+            started.append(os.pidfd_open(pid))
+    run.kill()
+    for each in started:
+        wait_readable([each], None)
+        os.close(each)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("flags", [(), ("--workers", "2")])
 def test_a_job_that_is_killed_has_each_row_once(
@@ -101,7 +121,7 @@ def test_a_job_that_is_killed_has_each_row_once(
                 send(10)
                 read_until(run, {partition: numbers[-1] for partition, numbers in sent.items()})
             if attempt < 2:
-                run.kill()
+                kill(run)
             else:
                 wait_until(has_all_rows, "all rows")
                 run.send_signal(signal.SIGINT)
