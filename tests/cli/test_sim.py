@@ -5,10 +5,14 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
+import pytest
+
 from fsql.tests.cli.commands import fsql
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+pytestmark = pytest.mark.usefixtures("no_garbage")
 
 
 def test_seeds_of_our_queries() -> None:
