@@ -41,7 +41,8 @@ class SnapshotTimes:
 
     def longest_without(self, begin: float, end: float) -> float:
         """Return the longest time between `begin` and `end` in which there was no new one."""
-        times = [begin, *(at for at in self._seen.values() if begin < at < end), end]
+        seen = list(self._seen.values())  # the thread may add to them
+        times = [begin, *(at for at in seen if begin < at < end), end]
         return max(after - before for before, after in pairwise(sorted(times)))
 
     def _poll(self) -> None:

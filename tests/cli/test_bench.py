@@ -268,17 +268,30 @@ def test_the_longest_time_without_a_snapshot(tmp_path: Path) -> None:
     manifests = tmp_path / "snapshots"
     begin = time.monotonic()
     end = begin + 10_000
+
+    def last_seen() -> float:
+        return end - times.longest_without(begin, end)
+
+    def wait_for_one_after(before: float) -> float:
+        while last_seen() < before + 0.001:  # it is looked for less often
+            time.sleep(0.01)
+        assert last_seen() <= time.monotonic()
+        return last_seen()
+
     with SnapshotTimes(tmp_path) as times:
         assert times.longest_without(begin, end) == end - begin
         manifests.mkdir()
         (manifests / "1.json").touch()
-        while times.longest_without(begin, end) == end - begin:
-            time.sleep(0.01)
-    (manifests / "2.json").touch()
-    seen = end - times.longest_without(begin, end)
-    assert begin < seen <= time.monotonic()
-    assert times.longest_without(seen - 2, seen + 1) == pytest.approx(2)
-    assert times.longest_without(seen - 2, seen - 1) == pytest.approx(1)
+        first = wait_for_one_after(begin)
+        assert times.longest_without(first - 2, first + 1) == pytest.approx(2)
+        assert times.longest_without(first - 2, first - 1) == pytest.approx(1)
+        (manifests / "2.json").touch()
+        second = wait_for_one_after(first)
+        apart = second - first
+        assert times.longest_without(first - 1, second + 2) == pytest.approx(max(2, apart))
+        assert times.longest_without(first - apart / 2, second + apart / 2) == pytest.approx(apart)
+    (manifests / "3.json").touch()
+    assert last_seen() == second
 
 
 def said(*arguments: str) -> list[dict[str, Any]]:
