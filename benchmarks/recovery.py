@@ -65,14 +65,17 @@ class _Killer:
                 self._kill_coordinator(job)
                 continue
             workers = sorted(job.workers())
-            os.kill(workers[number % len(workers)], signal.SIGKILL)
-            self.at.append(time.monotonic())
+            self._kill_process(workers[number % len(workers)])
+
+    def _kill_process(self, pid: int) -> None:
+        # The time is taken before: the run may react before this process goes on.
+        self.at.append(time.monotonic())
+        os.kill(pid, signal.SIGKILL)
 
     def _kill_coordinator(self, job: JobProcess) -> None:
         """Kill the coordinator; its loss is known when another one is started."""
         [coordinator] = job.coordinators()
-        os.kill(coordinator, signal.SIGKILL)
-        self.at.append(time.monotonic())
+        self._kill_process(coordinator)
         while job.is_running() and job.coordinators() in ([], [coordinator]):
             time.sleep(_POLL_SECONDS)
         self.known[self.at[-1]] = time.monotonic()
@@ -109,7 +112,8 @@ class Recovered:
         """Return when the job had come how far after a kill."""
         job = self.run.job
         gathering = job.phase_at(GATHERING, kill)
-        detected = self.known.get(kill, gathering)
+        # The next coordinator may speak before it is seen.
+        detected = min(self.known.get(kill, gathering), gathering)
         gathered = job.phase_at(OPENING, gathering)
         loading = job.phase_at(LOADING, gathered)
         rows = [each.at for each in self.run.arrivals if each.at > loading]
