@@ -177,6 +177,8 @@ class Cutting:
     def __init__(self, port: int, random: Random) -> None:
         self._port = port
         self._random = random
+        self._rooms = [random.choice([50, 300, 1000, 2000]) for _ in range(8)]
+        """The bytes of the first connections; they do not depend on how many pieces the bytes come in."""
         self._listener = socket.create_server(("127.0.0.1", 0))
         self._listener.settimeout(0.02)
         self.port = self._listener.getsockname()[1]
@@ -199,7 +201,7 @@ class Cutting:
                 self.cuts += 1
 
     def _copy_lines(self, peer: socket.socket) -> None:
-        room = self._random.choice([50, 300, 1000, 2000]) if self.cuts < 8 else 1 << 30
+        room = self._rooms[self.cuts] if self.cuts < len(self._rooms) else 1 << 30
         with socket.create_connection(("127.0.0.1", self._port)) as server:
             other = {peer: server, server: peer}
             while room > 0 and not self._stopped.is_set():
