@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from typing import TYPE_CHECKING, NamedTuple
@@ -40,6 +41,9 @@ def on_workers(*flags: str) -> ParameterSet:
     return pytest.param(flags, id="processes", marks=[pytest.mark.cluster, pytest.mark.slow])
 
 
+_PROGRESS = re.compile(rb'\{"event": "progress", |[\d.:]+ .*  freshness ')
+
+
 class CommandResult(NamedTuple):
     """What a command returned and said."""
 
@@ -52,6 +56,12 @@ def fsql(*arguments: str | Path, text: str = "") -> CommandResult:
     """Call the command in this process; `text` is its standard input."""
     result = CliRunner().invoke(main, [str(each) for each in arguments], input=text)
     return CommandResult(result.exit_code, result.stdout, result.stderr)
+
+
+def without_progress(err: bytes) -> bytes:
+    """Return what a command said without lines of progress, which a run that takes ten seconds prints."""
+    lines = err.splitlines(keepends=True)
+    return b"".join(each for each in lines if not _PROGRESS.match(each))
 
 
 def process(
