@@ -131,6 +131,7 @@ def test_what_is_not(text: str, code: str) -> None:
     assert outcome(text) == code
 
 
+@pytest.mark.usefixtures("no_garbage")  # a finaliser may use the stack
 def test_the_stack_of_python_is_not_used() -> None:
     before = sys.getrecursionlimit()
     sys.setrecursionlimit(frames_now() + 60)

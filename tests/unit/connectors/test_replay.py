@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -16,8 +15,11 @@ from fsql.connectors.streams.replay import CHECKED_BYTES
 from fsql.runtime.ports import Chunk, SourceOffset
 from fsql.tests.unit.connectors.reading import read_all
 from fsql.tests.unit.connectors.tables import table
+from fsql.tests.unit.descriptors import left_open, open_descriptors
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from fsql.compiler.schema import Schema
     from fsql.runtime.ports import Split
 
@@ -48,17 +50,13 @@ def rest(split: Split, source_offset: SourceOffset) -> list[tuple[int, object]]:
         reader.close()
 
 
-def open_descriptors() -> int:
-    return len(list(Path("/proc/self/fd").iterdir()))
-
-
 def refused(split: Split, source_offset: SourceOffset) -> str:
-    descriptors = open_descriptors()
+    before = open_descriptors()
     with pytest.raises(FsqlError) as caught:
         split.open(source_offset)
     (diagnostic,) = caught.value.diagnostics
     assert diagnostic.code == "E536"
-    assert open_descriptors() == descriptors
+    assert left_open(before) == set()
     return diagnostic.message.rpartition(": ")[2]
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 import socket
 import time
 from contextlib import ExitStack
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -20,9 +19,11 @@ from fsql.runtime.drivers.curve.keys import NodeKeys, authorize_key, create_keys
 from fsql.runtime.drivers.transport import TransportSettings, ZeroMqTransport
 from fsql.runtime.wire.codec import encode
 from fsql.runtime.wire.seal import Seal
+from fsql.tests.unit.descriptors import left_open, open_descriptors
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from pathlib import Path
 
     from fsql.runtime.cluster.frames import Datagram, Frame
 
@@ -300,7 +301,7 @@ def test_a_transport_leaves_no_descriptors(new_machine: Callable[[str], Machine]
     machine = new_machine("machine")
     keys = NodeKeys(machine.directory)
     ZeroMqTransport(KEY, curve=keys).close()
-    before = len(list(Path("/proc/self/fd").iterdir()))
+    before = open_descriptors()
     for _ in range(3):
         ZeroMqTransport(KEY, curve=keys).close()
-    assert len(list(Path("/proc/self/fd").iterdir())) == before
+    assert left_open(before) == set()

@@ -14,6 +14,7 @@ import pytest
 
 from fsql.runtime.drivers.processes import fork_server
 from fsql.runtime.drivers.processes.fork_server import LOST_MAX, UNKNOWN_STATUS, ForkServer
+from fsql.tests.unit.descriptors import left_open, open_descriptors
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -80,10 +81,6 @@ def said(process: PipedProcess) -> str:
     text = process.stdout.read().decode()
     assert process.wait() == 0
     return text
-
-
-def open_descriptors() -> int:
-    return len(list(Path("/proc/self/fd").iterdir()))
 
 
 def start(server: ForkServer, *arguments: str, inherits: tuple[int, ...] = ()) -> PipedProcess:
@@ -172,7 +169,7 @@ def test_it_ends_with_its_context_and_leaves_no_descriptors(
         said(process)
         assert process.stdout is not None
         process.stdout.close()
-    assert open_descriptors() == before
+    assert left_open(before) == set()
     assert server._server is not None
     pid = server._server.process.pid
     server.close()
