@@ -11,6 +11,7 @@ import socket
 import threading
 import time
 from contextlib import closing
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,6 +21,7 @@ import zmq
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.runtime.batch import Batch
 from fsql.runtime.cluster.frames import Frame, Heartbeat
+from fsql.runtime.drivers import transport
 from fsql.runtime.drivers.transport import TransportSettings, ZeroMqTransport
 from fsql.runtime.wire.codec import encode
 from fsql.runtime.wire.seal import Seal
@@ -34,41 +36,44 @@ if TYPE_CHECKING:
     Came = tuple[str, Frame | Datagram]
 
 KEY = bytes(range(32))
-PATIENCE_SECONDS = 30.0
+PATIENCE_SECONDS = 300.0
 """How long a test waits for what has to happen; it goes on as soon as it does."""
+DEAD_AFTER_MS = 600_000
+"""No connection is given up for a node that a busy machine does not run: what is in it would be lost."""
+SETTINGS = TransportSettings(dead_after_ms=DEAD_AFTER_MS)
 
 
 @pytest.fixture
 def near() -> Iterator[ZeroMqTransport]:
-    with closing(ZeroMqTransport(KEY)) as transport:
-        yield transport
+    with closing(ZeroMqTransport(KEY, settings=SETTINGS)) as made:
+        yield made
 
 
 @pytest.fixture
 def far() -> Iterator[ZeroMqTransport]:
-    with closing(ZeroMqTransport(KEY)) as transport:
-        yield transport
+    with closing(ZeroMqTransport(KEY, settings=SETTINGS)) as made:
+        yield made
 
 
 def beat(number: int) -> Heartbeat:
     return Heartbeat("job", number, 0)
 
 
-def received(transport: ZeroMqTransport, count: int) -> list[Came]:
+def received(node: ZeroMqTransport, count: int) -> list[Came]:
     """Return the first `count` things that come."""
     came: list[Came] = []
     end = time.monotonic() + PATIENCE_SECONDS
     while len(came) < count and time.monotonic() < end:
-        came += transport.receive(0.1)
+        came += node.receive(0.1)
     return came
 
 
-def until(condition: Callable[[], object], transport: ZeroMqTransport) -> list[Came]:
+def until(condition: Callable[[], object], node: ZeroMqTransport) -> list[Came]:
     """Return what comes until the condition holds."""
     came: list[Came] = []
     end = time.monotonic() + PATIENCE_SECONDS
     while not condition() and time.monotonic() < end:
-        came += transport.receive(0.01)
+        came += node.receive(0.01)
     assert condition()
     return came
 
@@ -96,7 +101,7 @@ def test_all_kinds_travel_in_order_and_say_where_they_come_from(
 def test_what_one_call_leaves_comes_with_the_next_without_a_new_signal(
     near: ZeroMqTransport,
 ) -> None:
-    with closing(ZeroMqTransport(KEY, settings=TransportSettings(receive_max=2))) as few:
+    with closing(ZeroMqTransport(KEY, settings=replace(SETTINGS, receive_max=2))) as few:
         for number in range(5):
             near.send(few.address, beat(number))
         came = received(few, 5)
@@ -117,7 +122,7 @@ def test_what_was_sent_outlives_the_memory_that_it_came_in(
 
 
 def test_a_peer_that_does_not_read_takes_no_time_and_bounded_memory() -> None:
-    settings = TransportSettings(queue_frames=3)
+    settings = replace(SETTINGS, queue_frames=3)
     with (
         closing(ZeroMqTransport(KEY, settings=settings)) as near,
         closing(ZeroMqTransport(KEY, settings=settings)) as sender,
@@ -132,21 +137,21 @@ def test_a_peer_that_does_not_read_takes_no_time_and_bounded_memory() -> None:
 
 
 def test_a_peer_that_is_not_there_takes_no_time() -> None:
-    settings = TransportSettings(queue_frames=10)
+    settings = replace(SETTINGS, queue_frames=10)
     with KeptPort() as port, closing(ZeroMqTransport(KEY, settings=settings)) as sender:
         address = port.address
         assert [sender.send(address, beat(i)) for i in range(12)] == [True] * 10 + [False] * 2
         # It comes back, and is found.
-        with closing(ZeroMqTransport(KEY, address)) as back:
+        with closing(ZeroMqTransport(KEY, address, SETTINGS)) as back:
             assert received(back, 10) == [(sender.address, beat(i)) for i in range(10)]
 
 
 def test_a_peer_that_is_started_again_at_its_address_is_found_again(near: ZeroMqTransport) -> None:
     with KeptPort() as port:
-        with closing(ZeroMqTransport(KEY, port.address)) as first:
+        with closing(ZeroMqTransport(KEY, port.address, SETTINGS)) as first:
             near.send(port.address, beat(1))
             assert received(first, 1) == [(near.address, beat(1))]
-        with closing(ZeroMqTransport(KEY, port.address)) as second:
+        with closing(ZeroMqTransport(KEY, port.address, SETTINGS)) as second:
             came: list[Came] = []
             end = time.monotonic() + PATIENCE_SECONDS
             while not came and time.monotonic() < end:
@@ -163,14 +168,18 @@ def test_who_takes_the_connections_of_a_listening_socket_finds_those_that_came_b
         address = f"tcp://127.0.0.1:{listening.getsockname()[1]}"
         for number in range(3):
             assert near.send(address, beat(number))
-            with closing(ZeroMqTransport(KEY, listening=os.dup(listening.fileno()))) as taking:
+            listener = os.dup(listening.fileno())
+            with closing(ZeroMqTransport(KEY, settings=SETTINGS, listening=listener)) as taking:
                 assert taking.address == address
                 assert received(taking, 1) == [(near.address, beat(number))]
 
 
-def test_last_words_come_although_the_sender_closes(near: ZeroMqTransport) -> None:
+def test_last_words_come_although_the_sender_closes(
+    near: ZeroMqTransport, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(transport, "_LAST_MS", int(PATIENCE_SECONDS * 1_000))
     for number in range(20):
-        with closing(ZeroMqTransport(KEY)) as sender:
+        with closing(ZeroMqTransport(KEY, settings=SETTINGS)) as sender:
             sender.send_last(near.address, beat(number))
         assert received(near, 1) == [(sender.address, beat(number))]
 
@@ -181,7 +190,7 @@ def test_who_takes_no_last_words_is_not_waited_for_for_ever() -> None:
 
 
 def test_who_has_no_key_is_refused_and_counted(near: ZeroMqTransport, far: ZeroMqTransport) -> None:
-    with closing(ZeroMqTransport(bytes(32))) as stranger:
+    with closing(ZeroMqTransport(bytes(32), settings=SETTINGS)) as stranger:
         stranger.send(near.address, beat(1))
         until(lambda: near.refused["ForeignError"], near)
     assert far.send(near.address, beat(2))
@@ -229,7 +238,7 @@ def test_other_protocols_are_cut_off(
 
 
 def test_a_part_that_is_too_large_is_not_taken(near: ZeroMqTransport) -> None:
-    with closing(ZeroMqTransport(KEY, settings=TransportSettings(part_bytes_max=1 << 19))) as small:
+    with closing(ZeroMqTransport(KEY, settings=replace(SETTINGS, part_bytes_max=1 << 19))) as small:
         near.send(small.address, large_frame())
         # The connection is cut: what is sent meanwhile is lost, what is sent later comes.
         came: list[Came] = []
@@ -321,7 +330,7 @@ def test_waking_ends_the_wait(near: ZeroMqTransport) -> None:
 
 
 def test_connections_to_nodes_that_are_gone_are_given_up(near: ZeroMqTransport) -> None:
-    with closing(ZeroMqTransport(KEY, settings=TransportSettings(peers_max=2))) as sender:
+    with closing(ZeroMqTransport(KEY, settings=replace(SETTINGS, peers_max=2))) as sender:
         for port in range(1, 20):
             sender.send(f"tcp://127.0.0.1:{port}", beat(port))
         for number in range(3):
@@ -331,7 +340,7 @@ def test_connections_to_nodes_that_are_gone_are_given_up(near: ZeroMqTransport) 
 
 def test_the_connection_that_is_used_all_the_time_is_not_given_up(near: ZeroMqTransport) -> None:
     """The coordinator is the first that a worker sends to, and workers that ended may be many."""
-    with closing(ZeroMqTransport(KEY, settings=TransportSettings(peers_max=3))) as sender:
+    with closing(ZeroMqTransport(KEY, settings=replace(SETTINGS, peers_max=3))) as sender:
         sender.send(near.address, beat(0))
         first = sender._peers[near.address]
         for port in range(1, 20):
