@@ -6,6 +6,7 @@ The processes share the machine's monotonic clock, so what they report can be pu
 
 from __future__ import annotations
 
+import math
 import random
 import signal
 import subprocess
@@ -129,8 +130,13 @@ def test_the_lease_of_a_killed_holder_runs_out(started: Started) -> None:
     line(holder)
     held_until = float(line(holder))
     other = started.start(HOLD, "other", 2, LONG)
-    assert float(tell(holder, "renew")) >= held_until
-    held_until = float(tell(holder, "renew"))
+    for _ in range(2):
+        renewed = float(tell(holder, "renew"))
+        if renewed == -math.inf:  # the machine did not run it before the lease ran out
+            assert time.monotonic() >= held_until
+        else:
+            assert renewed >= held_until
+            held_until = renewed
     holder.send_signal(signal.SIGKILL)
     acquired = float(line(other))
     assert acquired >= held_until

@@ -77,7 +77,7 @@ class SinkOfTwo:
     def open(self, opening: OpenRequest) -> OpenReply:
         del opening
         self.opening = True
-        self.was_let = self.let.wait(20)
+        self.was_let = self.let.wait(600)
         return OpenReply(START, 2)
 
     def deliver(self, bundle: Bundle) -> None:
@@ -129,7 +129,7 @@ def run(
         return 1e9
 
     state: Any = SimpleNamespace(
-        renewal_seconds=60.0,
+        renewal_seconds=600.0,
         renew_lease=renew_lease,
         open_request=lambda: None,
         tick_proposals=lambda _: None,

@@ -125,7 +125,7 @@ def test_what_a_process_said_before_it_ended_counts(
     monkeypatch.setattr(launcher, "LineReader", Late)
     once = str(tmp_path / "once")
     worker = (
-        f"if os.path.exists({once!r}): sys.stdin.read()\n"
+        f"if os.path.exists({once!r}): sys.exit(sys.stdin.read())\n"
         f"open({once!r}, 'w')\n"
         f"open({str(go)!r}).close()\n"
         'print(\'{"type":"WorkerAddress","address":"here"}\', flush=True)'
@@ -155,7 +155,11 @@ def test_a_step_that_takes_long_is_not_taken_for_a_hang_for_ever(
     monkeypatch.setattr(launcher, "HUNG_SECONDS", 0.2)
     monkeypatch.setattr(launcher, "CRASHES_MAX", 20)
     times = tmp_path / "times"
-    step = f"open({str(times)!r}, 'a').write('x')\ntime.sleep(2)\n"
+    # The first is killed however late the launcher looks; the others take what the timeout grows to.
+    step = (
+        f"open({str(times)!r}, 'a').write('x')\n"
+        f"time.sleep(600 if os.path.getsize({str(times)!r}) == 1 else 2)\n"
+    )
     assert launched(RUNNING + step + ENDS, workers=0) == Finished(None, None, None)
     assert len(times.read_text()) > 1
 
