@@ -66,6 +66,14 @@ class FollowedFile:
         """Return the number of names (links) of the open file."""
         return os.fstat(self._open()).st_nlink
 
+    def open(self) -> None:
+        """Open the file by its name, unless it is open.
+
+        Raises:
+            OSError: if it cannot be opened.
+        """
+        self._open()
+
     def size(self) -> int:
         """Return the length of the file.
 

@@ -140,10 +140,9 @@ class Follower:
         """Update the list of followed files to those that exist now."""
         there: dict[FileId, Path] = {}
         for found in self._options.find():
-            try:
-                there.setdefault(id_of(found.path.stat()), found.path)
-            except FileNotFoundError:
-                continue  # it was removed meanwhile
+            id_ = _id_at(found.path)
+            if id_ is not None:
+                there.setdefault(id_, found.path)
         missing = [file for id_, file in self._files.items() if id_ not in there]
         for file in missing:
             self._on_file_missing(file)
@@ -190,7 +189,7 @@ class Follower:
 
     def _read_all(self) -> Iterator[bytes]:
         for file in list(self._files.values()):
-            if file.is_open or (not file.removed and file.size() != file.offset):
+            if file.is_open or (not file.removed and _has_changed(file)):
                 yield from self._read(file)
             if file.removed:
                 self._forget(file)
@@ -282,7 +281,7 @@ class Follower:
 
     def _reopen_files(self, known: Sequence[FilePiece]) -> None:
         """Open the files of pieces; report those that no longer exist."""
-        found = {id_of(each.path.stat()): each.path for each in self._options.find()}
+        found = {_id_at(each.path): each.path for each in self._options.find()}
         for piece in known:
             file = self._reopen(piece, found)
             if file is None:
@@ -293,7 +292,7 @@ class Follower:
             else:
                 self._files[file.id] = file
 
-    def _reopen(self, piece: FilePiece, found: Mapping[FileId, Path]) -> FollowedFile | None:
+    def _reopen(self, piece: FilePiece, found: Mapping[FileId | None, Path]) -> FollowedFile | None:
         """Return the file of a piece: by its identity, or by its name if it has the bytes that were read."""
         old = Path(piece.path)
         path = found.get(piece.file)
@@ -303,7 +302,10 @@ class Follower:
         for each, is_renamed in ((path, renamed), (old, False)):
             if each is None or not each.is_file():
                 continue
-            file = FollowedFile.at(each, piece)
+            try:
+                file = FollowedFile.at(each, piece)
+            except FileNotFoundError:
+                continue  # it was removed meanwhile
             if file.is_unchanged():
                 file.renamed = is_renamed
                 return file
@@ -321,7 +323,26 @@ def _with_id(directory: Path, id_: FileId) -> Path | None:
     except FileNotFoundError:
         return None
     inodes = [Path(entry.path) for entry in entries if entry.inode() == id_.inode]
-    return next((path for path in inodes if id_of(path.stat()) == id_), None)
+    return next((path for path in inodes if _id_at(path) == id_), None)
+
+
+def _id_at(path: Path) -> FileId | None:
+    """Return the identity of the file at a path, None if it was removed after it was listed."""
+    try:
+        return id_of(path.stat())
+    except FileNotFoundError:
+        return None
+
+
+def _has_changed(file: FollowedFile) -> bool:
+    """Open a closed file if its length has changed; return whether it has, and the file exists."""
+    try:
+        if file.size() == file.offset:
+            return False
+        file.open()
+    except FileNotFoundError:
+        return False  # it was removed meanwhile, which the next round finds
+    return True
 
 
 def _known_piece(file: FollowedFile, length: int, *, gone: bool = False) -> FilePiece:

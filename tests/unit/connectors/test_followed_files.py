@@ -11,11 +11,14 @@ import pytest
 from fsql.compiler.diagnostics import FsqlError
 from fsql.compiler.schema import Column
 from fsql.compiler.sqltypes import STRING
+from fsql.connectors.file.following.followed_file import FollowedFile
+from fsql.connectors.file.found_files import list_files
 from fsql.connectors.live.log_split import LogSplit
 from fsql.connectors.live.time_bounds import BoundOptions
 from fsql.connectors.settings import settings_of
 from fsql.formats.factories import make_decoder
 from fsql.runtime.ports import Chunk
+from fsql.tests.unit.connectors import follow_jobs
 from fsql.tests.unit.connectors.follow_jobs import Job, append, available, job_of, text
 from fsql.tests.unit.connectors.tables import table
 
@@ -23,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
+    from fsql.connectors.file.found_files import FoundFile
     from fsql.formats.lines import LineDecoder
 
 
@@ -165,6 +169,51 @@ def test_what_happens_while_the_job_is_down(job: Job) -> None:
     job.start()
     job.drain()
     assert (len(job.lines()), job.notes) == (6, [])
+
+
+def test_a_file_that_is_removed_while_the_job_starts_is_gone(
+    job: Job, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is listed, and no longer there when it is looked at."""
+    kept, removed = (job.path.with_name(f"{name}.log") for name in "ab")
+    for file in (kept, removed):
+        append(file, f"{file.stem}1\n")
+    job.drain()
+    append(kept, "a2\n")
+
+    def list_and_remove(path: Path, *, pattern: bool) -> list[FoundFile]:
+        found = list_files(path, pattern=pattern)
+        removed.unlink(missing_ok=True)
+        return found
+
+    monkeypatch.setattr(follow_jobs, "list_files", list_and_remove)
+    job.start()
+    job.drain()
+    assert job.lines() == ["a1", "b1", "a2"]
+    assert job.notes == [
+        f'file "{removed}" no longer exists; its contents after byte 3 were not read'
+    ]
+
+
+def test_a_closed_file_that_is_removed_before_it_is_read_is_gone(
+    job: Job, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("fsql.connectors.file.following.follower._OPEN_MAX", 0)
+    kept, removed = (job.path.with_name(f"{name}.log") for name in "ab")
+    for file in (kept, removed):
+        append(file, f"{file.stem}1\n")
+    job.drain()
+    append(kept, "a2\n")
+    size = FollowedFile.size
+
+    def remove_and_size(file: FollowedFile) -> int:
+        removed.unlink(missing_ok=True)
+        return size(file)
+
+    monkeypatch.setattr(FollowedFile, "size", remove_and_size)
+    job.drain()
+    assert (job.lines(), job.notes) == (["a1", "b1", "a2"], [])
+    assert [file.path for file in job.follower._files.values()] == [kept]
 
 
 def test_a_file_that_was_restored_is_the_same_file(job: Job) -> None:
