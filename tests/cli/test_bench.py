@@ -317,7 +317,7 @@ def test_policies() -> None:
 
 @pytest.mark.parametrize("shards", [(), ("--shards", "4")])
 def test_scaling(shards: tuple[str, ...]) -> None:
-    costs, *by_workers = said("scaling", "--documents", "100", *shards)
+    costs, *by_workers = said("scaling", "--documents", "2000", *shards)
     assert all(ns > 0 for ns in costs["ns_per_word"].values())
     splits = [(each["workers"], each["splits"]) for each in by_workers]
     of_one = [(2, 1), (2, 1), (4, 1), (4, 1), (8, 1), (8, 1)]
