@@ -19,6 +19,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -84,6 +85,8 @@ class _Server:
 
 _servers: dict[int, _Server] = {}
 """That of this process, if it has started one."""
+_asking = threading.Lock()
+"""Held from a request to its answer: threads may start commands at the same time."""
 
 
 def _server() -> _Server:
@@ -96,6 +99,7 @@ class Command(subprocess.Popen[Any]):
     """A process that executes `fsql` with arguments."""
 
     _status: int
+    _waitpid_lock: threading.Lock  # that of `subprocess`
 
     def _execute_child(self, args: Sequence[Any], *settings: Any) -> None:
         _, _, _, passed, cwd, env, _, _, _, *pipes = settings[:15]
@@ -111,16 +115,24 @@ class Command(subprocess.Popen[Any]):
         given = zip((pipes[0], pipes[3], pipes[5]), STANDARD, strict=True)
         standard: list[int] = [number if each == -1 else each for each, number in given]
         self._status, told = os.pipe()
-        connection = _server().socket
-        socket.send_fds(connection, [msgspec.json.encode(request)], [told, *standard, *pass_fds])
+        with _asking:
+            connection = _server().socket
+            data, descriptors = msgspec.json.encode(request), [told, *standard, *pass_fds]
+            socket.send_fds(connection, [data], descriptors)
+            self.pid = int.from_bytes(connection.recv(8), "big")
         os.close(told)
-        self.pid = int.from_bytes(connection.recv(8), "big")
         self._child_created = True
         self._close_pipe_fds(*pipes)  # type: ignore[attr-defined]
 
     def _internal_poll(self, **_: Any) -> int | None:
-        if self.returncode is None and self._child_created and wait_readable([self._status], 0.0):
-            self._handle_exitstatus(self._read_status())  # type: ignore[attr-defined]
+        # Another thread that waits has the lock, and reads the status.
+        if not self._child_created or not self._waitpid_lock.acquire(blocking=False):
+            return self.returncode
+        try:
+            if self.returncode is None and wait_readable([self._status], 0.0):
+                self._handle_exitstatus(self._read_status())  # type: ignore[attr-defined]
+        finally:
+            self._waitpid_lock.release()
         return self.returncode
 
     def _try_wait(self, wait_flags: int) -> tuple[int, int]:
