@@ -18,6 +18,7 @@ from fsql.compiler.owner_map import BINS, OwnerMap
 from fsql.compiler.owners import Owners
 from fsql.compiler.plan_choices import NO_CHOICES
 from fsql.job.ticks import ProposedLayout, job_of_state, propose, wait_until_ended
+from fsql.runtime.hosts.tick_proposals import JOB_ENDED
 
 if TYPE_CHECKING:
     from fsql.benchmarks.job_process import JobProcess
@@ -105,7 +106,7 @@ def _migrate_in_time(migration: Migration) -> dict[str, Any] | None:
     )
     run = run_paced(paced, proposal)
     record = proposal.record
-    if record is None:
+    if record is None or record.refused == JOB_ENDED:
         return None
     begin = run.start + _WARM_UP * migration.seconds
     quiet_gap, quiet_at = run.longest_gap(begin, proposal.proposed_at)
