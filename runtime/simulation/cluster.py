@@ -269,7 +269,7 @@ class SimulatedCluster:
                 continue
             for stage, came in enumerate(epoch.acker.min_times):
                 self._min_times[stage] = max(self._min_times.get(stage, START), came)
-        return dict(self._min_times), [sink.position for sink in self.sinks]
+        return dict(self._min_times), [(sink.position, sink.parts) for sink in self.sinks]
 
     # Events.
 

@@ -73,6 +73,8 @@ class ExternalSink:
         self.position: Root = START
         self.behaviour = SinkBehaviour(takes_us)
         self.bundles = 0
+        self.parts = 0
+        """The most parts of the bundle at the position that have come: many take a slow sink long."""
         self._world = world
         self._choices = world.tape.stream(f"consumer {number}")
         self._checker = checker
@@ -141,6 +143,7 @@ class ExternalSink:
                 return
         connection.parts.append(bundle)
         if not bundle.last:
+            self.parts = max(self.parts, len(connection.parts))
             return
         parts, connection.parts = connection.parts, []
         if len(parts) > 1:
@@ -162,6 +165,7 @@ class ExternalSink:
         follows, ends = parts[-1].follows, parts[-1].ends
         self._checker.on_stored(self.number, follows, ends, [part.contents for part in parts])
         self.bundles += 1
+        self.parts = 0
         self.position = ends if self._takes_repeats else max(self.position, ends)
         self._not_synced.append(self.position)
         self._world.trace.record(
