@@ -15,7 +15,7 @@ from fsql.compiler.binder.options import TableOptions, bind_options, check_clock
 from fsql.compiler.binder.other_options import with_own_options
 from fsql.compiler.binder.partitions import partition_columns, with_path_partitions, without
 from fsql.compiler.binder.query import bind_view
-from fsql.compiler.binder.report import Refusal, no_column, not_implemented, refusal
+from fsql.compiler.binder.report import Refusal, check_distinct, no_column, not_implemented, refusal
 from fsql.compiler.binder.row_time import calls_row_time, row_time
 from fsql.compiler.binder.scope import Scope, fields_of, matches, names_text
 from fsql.compiler.binder.table_origin import like_table
@@ -222,7 +222,7 @@ def _physical_columns(table: syntax.CreateTable, context: Context) -> Schema:
     columns: list[Column] = []
     with context.report.whole():
         with context.report.part():
-            _check_names(table)
+            check_distinct((column.name for column in table.columns), "column")
         for written in table.columns:
             with context.report.part():
                 if isinstance(written, syntax.PhysicalColumn):
@@ -253,19 +253,6 @@ def _check_key_column(column: syntax.PhysicalColumn) -> None:
             column.span,
             help=f'remove KEY, if the value of each message has the field "{column.name.name}", too',
         )
-
-
-def _check_names(table: syntax.CreateTable) -> None:
-    seen: dict[str, syntax.Identifier] = {}
-    for column in table.columns:
-        first = seen.setdefault(column.name.name.lower(), column.name)
-        if first is not column.name:
-            raise refusal(
-                "E205",
-                f'column "{column.name.name}" is declared more than once',
-                column.name.span,
-                secondary=(Label(first.span, "first here"),),
-            )
 
 
 def _check_columns(table: syntax.CreateTable, options: TableOptions, columns: Schema) -> None:

@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.binder.declared_functions import DeclaredFunction
-from fsql.compiler.binder.report import Refusal, not_implemented, refusal
+from fsql.compiler.binder.report import Refusal, check_distinct, not_implemented, refusal
 from fsql.compiler.binder.tables import simple_name
 from fsql.compiler.binder.type_names import bind_type
 from fsql.compiler.diagnostics import FsqlError, Label
@@ -20,12 +20,11 @@ from fsql.compiler.functions.table import CALLABLE
 from fsql.compiler.sqltypes import array_of, row_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
     from fsql.compiler import syntax
     from fsql.compiler.functions.python_functions import Load, PythonFunction
     from fsql.compiler.sqltypes import SqlType
-    from fsql.compiler.text.source import Span
 
 
 _TAKEN: Final = frozenset(
@@ -133,11 +132,11 @@ def declared_types(written: syntax.CreateFunction, zone: str) -> Types | None:
     returns = written.returns
     if returns is None:
         return None
-    _check_distinct(written.parameters, "parameter")
+    check_distinct((each.name for each in written.parameters), "parameter")
     parameters = tuple(_type_of(each.type, zone) for each in written.parameters)
     if not isinstance(returns, tuple):
         return Types(parameters, _type_of(returns, zone))
-    _check_distinct(returns, "column")
+    check_distinct((each.name for each in returns), "column")
     columns = tuple((each.name.name, _type_of(each.type, zone)) for each in returns)
     return Types(parameters, array_of(row_of(columns)), is_table=True)
 
@@ -145,24 +144,6 @@ def declared_types(written: syntax.CreateFunction, zone: str) -> Types | None:
 def _type_of(name: syntax.TypeName, zone: str) -> SqlType:
     """Return the type of a parameter or result: times have microseconds in Python, whatever their digits."""
     return bind_type(name, zone).without_fraction
-
-
-def _check_distinct(parameters: Sequence[syntax.Parameter], what: str) -> None:
-    """Check that no name occurs twice.
-
-    Raises:
-        Refusal: E205.
-    """
-    names: dict[str, Span] = {}
-    for parameter in parameters:
-        first = names.setdefault(parameter.name.name.upper(), parameter.name.span)
-        if first is not parameter.name.span:
-            raise refusal(
-                "E205",
-                f'{what} "{parameter.name.name}" is declared more than once',
-                parameter.name.span,
-                secondary=(Label(first, "first here"),),
-            )
 
 
 def _agree_on_types(

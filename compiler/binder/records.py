@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING
 
 from fsql.compiler import syntax
 from fsql.compiler.binder.operators import call
-from fsql.compiler.binder.report import refusal
+from fsql.compiler.binder.report import check_distinct, refusal
 from fsql.compiler.binder.scope import matches, names_text
-from fsql.compiler.diagnostics import Label
 from fsql.compiler.diagnostics.near_names import near_name
 from fsql.compiler.expression import Cast, Expression, FieldAccess
 from fsql.compiler.sqltypes import Kind, row_of
@@ -25,16 +24,7 @@ def bind_row(binder: ExpressionBinder, row: syntax.RowConstructor) -> Expression
     made = call("row", *map(binder.bind, row.items))
     if not row.names:
         return made
-    seen: dict[str, syntax.Identifier] = {}
-    for name in row.names:
-        first = seen.setdefault(name.name.lower(), name)
-        if first is not name:
-            raise refusal(
-                "E205",
-                f'field "{name.name}" is named more than once',
-                name.span,
-                secondary=(Label(first.span, "first here"),),
-            )
+    check_distinct(row.names, "field", "named")
     names = (name.name for name in row.names)
     named = row_of(zip(names, made.type.field_types, strict=True))
     return Cast(named, nullable=False, argument=made)

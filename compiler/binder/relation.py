@@ -6,9 +6,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from fsql.compiler.binder.operators import combine_balanced
-from fsql.compiler.binder.report import refusal
+from fsql.compiler.binder.report import check_distinct, refusal
 from fsql.compiler.binder.scope import Layer, Scope, fields_of, quantity_text
-from fsql.compiler.diagnostics import Label
 from fsql.compiler.expression import Call, ColumnRef, Expression
 from fsql.compiler.logical import Filter, Plan, Project, Scan, operators
 from fsql.compiler.node import map_children
@@ -84,16 +83,7 @@ def check_column_names(columns: Sequence[Identifier], count: int, owner: str) ->
             f"{owner} has {quantity_text(count, 'column')}, and the list names {len(columns)}",
             columns[0].span.to(columns[-1].span),
         )
-    seen: dict[str, Identifier] = {}
-    for column in columns:
-        first = seen.setdefault(column.name.lower(), column)
-        if first is not column:
-            raise refusal(
-                "E205",
-                f'column "{column.name}" is listed more than once',
-                column.span,
-                secondary=(Label(first.span, "first here"),),
-            )
+    check_distinct(columns, "column", "listed")
 
 
 def project(plan: Plan, expressions: Sequence[Expression], names: Sequence[str]) -> Plan:

@@ -15,7 +15,7 @@ from fsql.compiler.diagnostics import Diagnostic, Label
 from fsql.compiler.diagnostics.near_names import near_name
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from fsql.compiler.syntax import Identifier
     from fsql.compiler.text.source import SourceText, Span
@@ -126,6 +126,24 @@ def refusal(  # noqa: PLR0913 - the parts of a diagnostic, each by its name
         ),
         quote,
     )
+
+
+def check_distinct(names: Iterable[Identifier], what: str, how: str = "declared") -> None:
+    """Check that no name occurs twice, whatever its case.
+
+    Raises:
+        Refusal: E205.
+    """
+    seen: dict[str, Identifier] = {}
+    for name in names:
+        first = seen.setdefault(name.name.lower(), name)
+        if first is not name:
+            raise refusal(
+                "E205",
+                f'{what} "{name.name}" is {how} more than once',
+                name.span,
+                secondary=(Label(first.span, "first here"),),
+            )
 
 
 def no_column(

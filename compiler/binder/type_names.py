@@ -5,8 +5,7 @@ from __future__ import annotations
 from itertools import combinations
 from typing import TYPE_CHECKING, Final
 
-from fsql.compiler.binder.report import not_implemented, refusal
-from fsql.compiler.diagnostics import Label
+from fsql.compiler.binder.report import check_distinct, not_implemented, refusal
 from fsql.compiler.diagnostics.near_names import near_name
 from fsql.compiler.sqltypes import (
     BIGINT,
@@ -42,7 +41,7 @@ from fsql.compiler.sqltypes import (
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from fsql.compiler.syntax import Identifier, TypeName
+    from fsql.compiler.syntax import TypeName
 
 
 def _units(units: Sequence[str]) -> list[str]:
@@ -220,16 +219,7 @@ def _bind_map(name: TypeName, zone: str) -> SqlType:
 
 def _bind_row(name: TypeName, zone: str) -> SqlType:
     """Return the type `ROW<a INT, b STRING>`."""
-    seen: dict[str, Identifier] = {}
-    for field in name.fields:
-        first = seen.setdefault(field.name.lower(), field)
-        if first is not field:
-            raise refusal(
-                "E205",
-                f'field "{field.name}" is declared more than once',
-                field.span,
-                secondary=(Label(first.span, "first here"),),
-            )
+    check_distinct(name.fields, "field")
     types = [_bind_part(each, zone) for each in name.arguments]
     return row_of((field.name, each) for field, each in zip(name.fields, types, strict=True))
 
