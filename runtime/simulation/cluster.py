@@ -202,7 +202,10 @@ class SimulatedCluster:
 
         return {
             ordinal: [
-                SplitOfProcess(split, process, rows_max, self._on_input_lost, self._on_rows_read)
+                SplitOfProcess(
+                    *(split, process, rows_max, self._on_input_lost, self._on_rows_read),
+                    on_poison=lambda: self.coverage.record_fault("poison row", "ChunkRead"),
+                )
                 for split in splits
             ]
             for ordinal, splits in self.splits.items()

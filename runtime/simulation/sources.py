@@ -118,6 +118,7 @@ class SplitOfProcess:
     rows_max: Callable[[], int]
     on_lost: Callable[[], None]
     on_read: Callable[[int], None]
+    on_poison: Callable[[], None]
     name: str = "split"
 
     def open(self, source_offset: SourceOffset | None = None) -> SimulatedReader:
@@ -164,6 +165,7 @@ class SimulatedReader:
             return Wait(max(1, comes_us - now_us) / SECOND)
         poison = split.take_poison(row, row + count)
         if poison is not None:
+            self._of.on_poison()
             if poison.hangs:
                 raise ProcessHangsError
             process.kill("at a poison row")

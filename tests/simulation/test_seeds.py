@@ -45,6 +45,12 @@ RARE = {
 """What so few seeds may not meet; a soak has to."""
 
 
+def test_a_poison_row_counts_as_a_fault() -> None:
+    plan = Plan(seconds=5)
+    results = (run(seed, *generated(seed), plan) for seed in range(1, 100, 2))
+    assert any(result.coverage.faults["poison row"] for result in results)
+
+
 @pytest.mark.parametrize(
     "seeds", seed_ranges(25), ids=lambda seeds: f"{seeds.start}-{seeds.stop - 1}"
 )
