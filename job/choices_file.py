@@ -155,7 +155,7 @@ def read_choices(path: Path, job: JobDescription, plan: TickPlan) -> PlanChoices
     if wrong:
         raise _invalid(f'"{path}": {wrong}')
     after = with_choices(plan, choices)
-    for table, percent in choices.rebalanced:
+    for table, percent in choices_of(after).rebalanced:
         for operator in speculative_folds_behind(after, table) if percent else ():
             wrong = f"rows of {table} can be rebalanced only if the fold {operator} is ordered"
             raise _invalid(f'"{path}": {wrong}')

@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from fsql.compiler.diagnostics import FsqlError
-from fsql.compiler.plan_choices import NO_CHOICES, FilterOrder, PlanChoices, choices_of
+from fsql.compiler.plan_choices import (
+    NO_CHOICES,
+    FilterOrder,
+    PlanChoices,
+    choices_of,
+    with_choices,
+)
 from fsql.compiler.tick_plan import Policy
 from fsql.job.choices_file import choices_file_of, file_text, plan_of, read_choices
 from fsql.job.compilation import compile_job
@@ -85,6 +91,16 @@ def test_changes_are_read(tmp_path: Path) -> None:
     path = written(tmp_path / "plan.json", rebalanced=[{"table": "t", "percent": 60}])
     assert read_choices(path, JOB, PLAN) == PlanChoices(rebalanced=(("t", 60),))
     assert read_choices(written(path), JOB, PLAN) == NO_CHOICES
+
+
+def test_a_fold_behind_rebalanced_rows_stays_ordered(tmp_path: Path) -> None:
+    path = written(tmp_path / "plan.json", folds=[fold(policy="speculative")])
+    with pytest.raises(FsqlError) as raised:
+        read_choices(path, JOB, with_choices(PLAN, PlanChoices(rebalanced=(("t", 60),))))
+    [diagnostic] = raised.value.diagnostics
+    assert diagnostic.message == (
+        f'"{path}": rows of t can be rebalanced only if the fold {OPERATOR} is ordered'
+    )
 
 
 @pytest.mark.parametrize(
