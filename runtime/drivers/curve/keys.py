@@ -89,8 +89,8 @@ class NodeKeys:
                 "start the run again: it uses the new key",
             )
         self.own: KeyPair = self._own[wanted]
-        self._read_at: tuple[int, ...] = ()
-        self._authorized: dict[str, bytes] = {}
+        self._authorized: tuple[tuple[int, ...], dict[str, bytes]] = (), {}
+        """The version of the list, and the public keys: together, because several threads read them."""
         self.read_authorized_keys()
 
     def previous(self) -> KeyPair | None:
@@ -112,11 +112,12 @@ class NodeKeys:
         except OSError as error:
             raise keys_error(path, _reason(error)) from None
         version = (status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino)
-        if version != self._read_at:
+        known, keys = self._authorized
+        if version != known:
             listed = read_authorized(path)
-            self._authorized = {fingerprint_of(public): public for public in listed.values()}
-            self._read_at = version
-        return self._authorized
+            keys = {fingerprint_of(public): public for public in listed.values()}
+            self._authorized = version, keys
+        return keys
 
     def public_of(self, fingerprint: str) -> bytes | None:
         """Return the public key with a fingerprint; None if it may not connect.
