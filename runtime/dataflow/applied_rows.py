@@ -196,9 +196,8 @@ class AppliedRows:
         self._here.grow(len(self._kernel.table))
         self._here.set(slots, to=True)
         here = self._here.values
+        self._restore(entry, slots, here)
         parts = [split_rows(rows, here) for rows in entry.sides]
-        self._restore(entry, here)
-        self._kernel.snapshots.on_undo(slots, entry.greatest)
         for side, (kept, taken) in enumerate(parts):
             entry.sides[side] = kept
             out[side].append(taken)
@@ -207,9 +206,10 @@ class AppliedRows:
         self._here.set(slots, to=False)
         return ApplyResult(rows, errors, None)
 
-    def _restore(self, entry: Application, marks: Bools) -> None:
-        """Restore the state of the marked slots as it was before an entry."""
+    def _restore(self, entry: Application, slots: Ints, marks: Bools) -> None:
+        """Restore the state of `slots`, which are marked, as it was before an entry."""
         self._kernel.restore(entry.applied.undo, marks)
+        self._kernel.snapshots.on_undo(slots, entry.greatest)
 
     def rewind(self, least: Root, final: Root, output: FoldOutput) -> tuple[Root, int]:
         """Undo all rows from `least` on, and put them into the backlog; `final` is min time.

@@ -52,15 +52,14 @@ class Application:
     def slots_from(self, least: Root, marks: Bools | None = None) -> list[Ints]:
         """Return the slots of its rows at or above `least`, by side; with `marks`, only marked slots."""
         found: list[Ints] = []
-        for rows in self.sides if self.greatest >= least else ():
+        if self.greatest < least:
+            return found
+        for rows in self.sides:
             if rows is None:
                 continue
-            if marks is None:
-                found.append(rows.slot[~below(rows.batch, least)])
-                continue
-            marked = marks[rows.slot]
-            if marked.any():
-                found.append(rows.slot[marked & ~below(rows.batch, least)])
+            wanted = np.True_ if marks is None else marks[rows.slot]
+            if wanted.any():
+                found.append(rows.slot[wanted & ~below(rows.batch, least)])
         return found
 
 
