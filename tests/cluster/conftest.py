@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from fsql.tests.cluster.nursery import Nursery
-from fsql.tests.cluster.twin import Twin, expected
+from fsql.tests.cluster.twin import Twin, expected, for_an_hour
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -38,6 +38,15 @@ def new_twin(tmp_path: Path) -> Iterator[Callable[..., Twin]]:
     yield new
     for twin in twins:
         twin.shut_down()
+
+
+@pytest.fixture
+def twin(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Twin]:
+    """Return a run, not started yet, of the job that `script` of the test's module returns: for an hour."""
+    twin = Twin(tmp_path / "run", 0, 0)
+    (twin.directory / "job.sql").write_text(request.module.script(for_an_hour(50)))
+    yield twin
+    twin.shut_down()
 
 
 @pytest.fixture(scope="session")

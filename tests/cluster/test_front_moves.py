@@ -9,17 +9,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from fsql.tests.cluster.test_tick_commands import take
-from fsql.tests.cluster.twin import (
-    Twin,
-    difference,
-    for_an_hour,
-    prefixes,
-    wait_until,
-)
+from fsql.tests.cluster.twin import end_later, wait_until
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
+
+    from fsql.tests.cluster.twin import Twin
 
 pytestmark = pytest.mark.cluster
 
@@ -42,14 +37,6 @@ INSERT INTO copies SELECT line FROM lines;
 """
 
 
-@pytest.fixture
-def twin(tmp_path: Path) -> Iterator[Twin]:
-    twin = Twin(tmp_path / "run", 0, 0)
-    (twin.directory / "job.sql").write_text(script(for_an_hour(50)))
-    yield twin
-    twin.shut_down()
-
-
 def moved(table: int, after: int, before: int) -> str:
     return f'worker {after} reads split 0 of table "lines{table}", before worker {before}'
 
@@ -68,10 +55,4 @@ def test_fronts_follow_the_number_of_workers(twin: Twin, tmp_path: Path) -> None
     [coordinator] = twin.pids("coordinator")
     os.kill(coordinator, signal.SIGKILL)
     assert take(twin, "--workers", "1")["changes"] == [moved(1, 0, 2), moved(2, 0, 1)]
-    size = twin.written_bytes()
-    wait_until(lambda: twin.written_bytes() > size, "output after the last tick")
-    assert twin.end(signal.SIGINT) == 130, twin.errors()
-    right = prefixes(
-        tmp_path / "right", lambda lines: script(f"'count' = '{lines}'"), twin.written()
-    )
-    assert difference(twin.written(), right) == ""
+    assert end_later(twin, tmp_path / "right", script) == ""

@@ -12,18 +12,12 @@ import pytest
 
 from fsql.tests.cli.commands import fsql
 from fsql.tests.cluster.test_tick_commands import take
-from fsql.tests.cluster.twin import (
-    Twin,
-    difference,
-    for_an_hour,
-    has_open_store,
-    prefixes,
-    wait_until,
-)
+from fsql.tests.cluster.twin import end_later, wait_until
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
+
+    from fsql.tests.cluster.twin import Twin
 
 pytestmark = pytest.mark.cluster
 
@@ -39,14 +33,6 @@ INSERT INTO counts
 SELECT word, COUNT(*) AS n FROM lines CROSS JOIN UNNEST(SPLIT(line, ' ')) AS words (word) GROUP BY word;
 INSERT INTO copies SELECT UPPER(line) AS line FROM lines;
 """
-
-
-@pytest.fixture
-def twin(tmp_path: Path) -> Iterator[Twin]:
-    twin = Twin(tmp_path / "run", 0, 0)
-    (twin.directory / "job.sql").write_text(script(for_an_hour(50)))
-    yield twin
-    twin.shut_down()
 
 
 def plan_with(twin: Twin, path: Path, percent: int) -> Path:
@@ -79,16 +65,10 @@ def test_rows_of_one_reader_go_to_all_workers(twin: Twin, tmp_path: Path) -> Non
     wait_until(lambda: unnesting(twin) == {0, 1}, "rows on another worker")
     take(twin, "--workers", "3")
     wait_until(lambda: unnesting(twin) == {0, 1, 2}, "rows on the worker that has joined")
-    os.kill(next(pid for pid in twin.pids("worker") if has_open_store(pid)), signal.SIGKILL)
+    os.kill(twin.worker_with_store(), signal.SIGKILL)
     wait_until(twin.advances, "output after a worker was killed")
     [coordinator] = twin.pids("coordinator")
     os.kill(coordinator, signal.SIGKILL)
     take(twin, "--workers", "2")
     take(twin, "--plan", plan_with(twin, path, 50))
-    size = twin.written_bytes()
-    wait_until(lambda: twin.written_bytes() > size, "output after the last tick")
-    assert twin.end(signal.SIGINT) == 130, twin.errors()
-    right = prefixes(
-        tmp_path / "right", lambda lines: script(f"'count' = '{lines}'"), twin.written()
-    )
-    assert difference(twin.written(), right) == ""
+    assert end_later(twin, tmp_path / "right", script) == ""

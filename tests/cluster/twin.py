@@ -299,3 +299,18 @@ class Twin:
 
     def written(self) -> dict[str, bytes]:
         return {name: (self.directory / name).read_bytes() for name in OUTPUTS}
+
+
+def end_later(twin: Twin, directory: Path, script: Callable[[str], str]) -> str:
+    """Interrupt a run when it has written more; return the difference to what one process writes.
+
+    Args:
+        twin: the run.
+        directory: where the other process runs.
+        script: returns the job, given the options that say how many rows its tables have.
+    """
+    size = twin.written_bytes()
+    wait_until(lambda: twin.written_bytes() > size, "more output")
+    assert twin.end(signal.SIGINT) == 130, twin.errors()
+    right = prefixes(directory, lambda lines: script(f"'count' = '{lines}'"), twin.written())
+    return difference(twin.written(), right)
