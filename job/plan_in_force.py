@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 from fsql.compiler.assignment import Assignment
 from fsql.compiler.owners import Owners
 from fsql.compiler.plan_choices import fault_of_choices, with_choices
+from fsql.compiler.tick_plan import FoldHead
 from fsql.optimizer.choose import HASH_BINS
 from fsql.optimizer.choose_tick import Situation
 from fsql.optimizer.collectors.bin_history import INTERVALS
@@ -39,12 +40,24 @@ def plan_after(plan: TickPlan, tick: TickRecord) -> TickPlan:
     """Return the plan after a tick, given the one with which the job was started."""
     proposal = tick.proposal
     if not fault_of_choices(plan, proposal.choices):
-        plan = with_choices(plan, proposal.choices)
+        plan = _with_policies_explained(plan, with_choices(plan, proposal.choices))
     if not proposal.owners:
         return plan
     owners = Owners.of_ranges(proposal.owners, proposal.exchanges, proposal.workers_of_tick)
     reasons = tuple(each for each in plan.reasons if not each.startswith(HASH_BINS))
     return replace(plan, assignment=Assignment(owners, plan.assignment.readers), reasons=reasons)
+
+
+def _with_policies_explained(before: TickPlan, after: TickPlan) -> TickPlan:
+    """Return the second plan, with other reasons for the policies that are not those of the first."""
+    reasons = list(after.reasons)
+    for number, (was, now) in enumerate(zip(before.stages, after.stages, strict=True)):
+        if isinstance(was.head, FoldHead) and isinstance(now.head, FoldHead):
+            label = f"stage {number}: "
+            if was.head.policy is not now.head.policy:
+                changed = f"{label}{now.head.policy.value}, changed by a tick"
+                reasons = [changed if each.startswith(label) else each for each in reasons]
+    return replace(after, reasons=tuple(reasons))
 
 
 def situation_of(

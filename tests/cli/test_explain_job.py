@@ -102,7 +102,7 @@ def test_the_last_tick_and_the_next_one(state: Path) -> None:
     record_conditions(state)
     assert sections(state) == (
         "reasons:\n"
-        "  stage 1: ordered, rows of 2 fronts interleave: waiting costs less than repairs\n"
+        "  stage 1: speculative, changed by a tick\n"
         "difference to the plan before tick 2:\n"
         "  owners: worker 1, was 0, of 2,058 bins, 50.2%: [0, 1), [2, 3), [4, 5), [6, 7), [8, 9),"
         " [10, 11), [12, 13), [14, 15) and 3 more ranges\n"
