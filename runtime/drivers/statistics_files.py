@@ -40,15 +40,21 @@ class StatisticsFiles:
         self._wall_clock = wall_clock
         self._written = 0
 
-    def write(self, statistics: RecordStatistics) -> None:
+    def now(self) -> float:
+        """Return the time of the wall clock, in seconds since 1970."""
+        return self._wall_clock()
+
+    def write(self, statistics: RecordStatistics, ended: float) -> None:
         """Write a file for each table that has rows.
+
+        The interval is that of `ended`, which is when the statistics were taken: several may be written at
+        once, after a large snapshot.
 
         Raises:
             OSError: if one cannot be written.
         """
-        now = self._wall_clock()
-        interval = int(now / self._every)
-        begins, ends = round((now - statistics.seconds) * 1e6), round(now * 1e6)
+        interval = int(ended / self._every)
+        begins, ends = round((ended - statistics.seconds) * 1e6), round(ended * 1e6)
         common = SCHEMA, statistics.job, interval, statistics.epoch, statistics.worker, begins, ends
         name = f"{interval:012}-{statistics.epoch}-{statistics.worker}.parquet"
         self._directory.make_directory(DIRECTORY)

@@ -88,8 +88,11 @@ class Monitor(Protocol):
 class StatisticsLog(Protocol):
     """Keeps the last statistics of workers for the optimizer."""
 
-    def write(self, statistics: RecordStatistics) -> None:
-        """Keep statistics of one worker.
+    def now(self) -> float:
+        """Return the time of the wall clock, in seconds since 1970."""
+
+    def write(self, statistics: RecordStatistics, ended: float) -> None:
+        """Keep statistics of one worker, about the time until `ended`, in seconds since 1970.
 
         Raises:
             OSError: if they cannot be written.

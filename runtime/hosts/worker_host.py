@@ -114,7 +114,7 @@ class WorkerHost(Host["WorkerMachine"]):
             case CopyBins():
                 self._background.submit(self._copy(effect))
             case RecordStatistics():
-                self._background.submit(self._record(self._with_link_times(effect)))
+                self._record(self._with_link_times(effect))
             case Store():
                 self._background.submit(self._store(effect))
             case DeliverShard():
@@ -143,6 +143,10 @@ class WorkerHost(Host["WorkerMachine"]):
         self._transport.send(effect.address, what)
         spent = self._busy_clock() - started
         self._link_seconds[what.receiver] = self._link_seconds.get(what.receiver, 0.0) + spent
+
+    def _record(self, statistics: RecordStatistics) -> None:
+        if (log := self._statistics) is not None:
+            self._background.submit(self._write_statistics(log, statistics, log.now()))
 
     def _with_link_times(self, statistics: RecordStatistics) -> RecordStatistics:
         """Return statistics with the processor time of the links."""
@@ -299,11 +303,12 @@ class WorkerHost(Host["WorkerMachine"]):
         else:
             yield BinsCopied(copy.epoch, copy.tick, state)
 
-    def _record(self, statistics: RecordStatistics) -> Work:
+    def _write_statistics(
+        self, log: StatisticsLog, statistics: RecordStatistics, ended: float
+    ) -> Work:
         """Write statistics; if that fails, plans are chosen without them."""
-        if self._statistics is not None:
-            with suppress(OSError):
-                self._statistics.write(statistics)
+        with suppress(OSError):
+            log.write(statistics, ended)
         yield None
 
     def _trim(self, unneeded: tuple[str, ...]) -> Work:

@@ -63,7 +63,7 @@ def record_conditions(state: Path) -> None:
         ]
     }
     files = StatisticsFiles(LocalDirectory(state), JOB.tick_seconds, lambda: PROPOSED + 100.0)
-    files.write(RecordStatistics("job", 1, 0, 0.1, tables, ()))
+    files.write(RecordStatistics("job", 1, 0, 0.1, tables, ()), files.now())
 
 
 def sections(state: Path) -> str:

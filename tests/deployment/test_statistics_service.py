@@ -63,7 +63,7 @@ def cluster_of_jobs(tmp_path: Path) -> Iterator[ClusterDirectory]:
 
 def write_interval(job: JobDirectory, interval: int) -> None:
     files = StatisticsFiles(LocalDirectory(job.state), EVERY, lambda: STARTED + interval * EVERY)
-    files.write(drawn(Random(interval), 0))
+    files.write(drawn(Random(interval), 0), files.now())
 
 
 def test_each_new_interval_of_running_jobs_is_collected_once(

@@ -30,7 +30,7 @@ def record(state: Path, *, seed: int = 1, workers: int = 3, intervals: int = 5) 
                 continue
             now = STARTED + interval * EVERY + worker * 0.01
             files = StatisticsFiles(LocalDirectory(state), EVERY, lambda now=now: now)  # type: ignore[misc]
-            files.write(drawn(random, worker))
+            files.write(drawn(random, worker), files.now())
 
 
 def drawn(random: Random, worker: int) -> RecordStatistics:

@@ -148,7 +148,7 @@ def test_who_collects_again_reads_new_files_only(tmp_path: Path) -> None:
     assert collect(tmp_path, kept) == before
     assert kept == known
     files = StatisticsFiles(LocalDirectory(tmp_path), EVERY, lambda: STARTED + 12 * EVERY)
-    files.write(drawn(Random(1), 0))
+    files.write(drawn(Random(1), 0), files.now())
     collect(tmp_path, kept)
     added = {path.name for path in kept if path not in known}
     removed = {path.name for path in known if path not in kept}
@@ -157,12 +157,24 @@ def test_who_collects_again_reads_new_files_only(tmp_path: Path) -> None:
     assert removed == {f"{first:012}-1-{worker}.parquet" for worker in range(3)}
 
 
+def test_statistics_written_late_are_of_the_interval_in_which_they_were_taken(
+    tmp_path: Path,
+) -> None:
+    late = StatisticsFiles(LocalDirectory(tmp_path), EVERY, lambda: STARTED + 5 * EVERY)
+    for interval in range(3):
+        late.write(drawn(Random(interval), 0), STARTED + interval * EVERY)
+    first = int(STARTED / EVERY)
+    assert sorted(path.name for path in (tmp_path / "statistics" / "bins").iterdir()) == [
+        f"{first + interval:012}-1-0.parquet" for interval in range(3)
+    ]
+
+
 def test_a_worker_that_has_left_does_not_count(tmp_path: Path) -> None:
     record(tmp_path, workers=2)
     for interval in range(5, 9):
         now = STARTED + interval * EVERY
         files = StatisticsFiles(LocalDirectory(tmp_path), EVERY, lambda now=now: now)  # type: ignore[misc]
-        files.write(drawn(Random(interval), 0))
+        files.write(drawn(Random(interval), 0), files.now())
     assert {each.worker for each in collect(tmp_path).workers} == {0}
 
 
@@ -170,7 +182,7 @@ def test_old_files_are_removed(tmp_path: Path) -> None:
     for interval in range(KEPT + 20):
         now = STARTED + interval * EVERY
         files = StatisticsFiles(LocalDirectory(tmp_path), EVERY, lambda now=now: now)  # type: ignore[misc]
-        files.write(drawn(Random(interval), interval % 2))
+        files.write(drawn(Random(interval), interval % 2), files.now())
     for directory in (tmp_path / "statistics").iterdir():
         assert len(list(directory.iterdir())) == KEPT + 1
 
