@@ -2,6 +2,7 @@
 
     counts    {"word":<dictionary of 20,000>,"n":<below 100,000>}
     index     {"word":…,"doc":<below a million>,"positions":[<1.4 below 300>],"previous":<below 50,000>}
+    bids      the seven columns of Nexmark's bids; also read by DuckDB with one thread, if it is installed
 
 Writing is measured on batches of 200 and of 200,000 rows, with the same dictionary in every batch and with
 a new one in each.  Reading is measured from a file in blocks of 1 MiB, 16,384 rows at a time.  What counts
@@ -15,6 +16,7 @@ import statistics
 import sys
 import tempfile
 import time
+from contextlib import suppress
 from functools import partial
 from itertools import cycle
 from pathlib import Path
@@ -28,6 +30,7 @@ from fsql.compiler.schema import Column
 from fsql.compiler.sqltypes import BIGINT, STRING, array_of
 from fsql.connectors.context import ConnectorContext
 from fsql.connectors.generated.zipf_words import ZipfWords
+from fsql.connectors.nexmark.events import BID, Nexmark, event_numbers
 from fsql.connectors.opening import open_source
 from fsql.formats.json.encoder import JsonEncoder
 from fsql.runtime.drivers.memory import keep_freed_memory
@@ -50,6 +53,8 @@ INDEX: Final[Schema] = (
     Column("previous", BIGINT),
 )
 LINE: Final[Schema] = (Column("line", STRING),)
+BIDS: Final[Schema] = tuple(Column(name, sql_type) for name, (sql_type, _) in BID.items())
+_BIDS_IN_A_SECOND: Final = 10_000
 
 
 def words(random: np.random.Generator, rows: int, *, shared: bool) -> pa.DictionaryArray:
@@ -79,13 +84,21 @@ def index(random: np.random.Generator, rows: int, *, shared: bool) -> Columns:
     ]
 
 
-def median_seconds(action: Callable[[], object], repeats: int) -> float:
+def bids(rows: int) -> Columns:
+    """Return rows of `BIDS`."""
+    generator, numbers = Nexmark(0, _BIDS_IN_A_SECOND), event_numbers("bid", np.arange(rows))
+    return [make(generator, numbers) for _, make in BID.values()]
+
+
+def median_seconds(
+    action: Callable[[], object], repeats: int, clock: Callable[[], float] = time.thread_time
+) -> float:
     """Return the median processor time of one call, after a few to warm up."""
     times = []
     for _ in range(repeats + 3):
-        start = time.thread_time()
+        start = clock()
         action()
-        times.append(time.thread_time() - start)
+        times.append(clock() - start)
     return statistics.median(times[3:])
 
 
@@ -166,6 +179,26 @@ def measure_reading(directory: Path) -> None:
             show(f"{what} text, {words_per_line} words a line", 600_000, word_bytes, seconds)
 
 
+def measure_bids(directory: Path) -> None:
+    """Print the medians of reading bids, and of DuckDB reading the same file."""
+    rows = 200_000
+    path = directory / "bids"
+    encoder = JsonEncoder([column.name for column in BIDS], [column.type for column in BIDS])
+    path.write_bytes(b"".join(encoder.encode(bids(rows))))
+    row_bytes = path.stat().st_size / rows
+    source = table(BIDS, {"connector": "file", "path": path.name})
+    seconds = median_seconds(partial(read_all, source, directory), 7)
+    show("read JSON bids", rows, row_bytes, seconds)
+    with suppress(ImportError):
+        import duckdb
+
+        connection = duckdb.connect(config={"threads": 1})
+        seconds = median_seconds(
+            lambda: connection.read_json(str(path)).to_arrow_table(), 7, time.process_time
+        )
+        show("read JSON bids in DuckDB", rows, row_bytes, seconds)
+
+
 def main() -> None:
     """Print all medians."""
     pa.set_cpu_count(1)
@@ -173,6 +206,7 @@ def main() -> None:
     measure_writing()
     with tempfile.TemporaryDirectory() as directory:
         measure_reading(Path(directory))
+        measure_bids(Path(directory))
 
 
 if __name__ == "__main__":
