@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Protocol
 
 from fsql.job.outputs import open_outputs
 from fsql.job.planning import check_ends, choose_plan
-from fsql.job.spark import partitions_of, spark_run
+from fsql.job.spark import check_sources, partitions_of, spark_run
+from fsql.runtime.drivers.java import find_java
 from fsql.runtime.drivers.local import Edges, LocalRun
 from fsql.runtime.drivers.operator_times import OperatorTimes
 
@@ -52,10 +53,15 @@ def open_run(
     `stdout` replaces standard output.
 
     Raises:
-        FsqlError: E532 to E535, E540 or E542, if an output cannot be opened, or closed.
+        FsqlError: E534, if the engine cannot read the input; E644, if it is Spark and there is no Java;
+            E532 to E535, E540 or E542, if an output cannot be opened, or closed.
     """
+    # What is refused has not changed any output.
     if options.model:
         check_ends(compiled, splits, "model")
+    elif options.spark is not None:
+        check_sources(compiled, splits)
+        find_java()
     with open_outputs(compiled, splits, options.existing, stdout) as outputs:
         edges = Edges(splits, outputs)
         if options.spark is not None:

@@ -11,6 +11,8 @@ from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.compiler.serialize import digest
 from fsql.compiler.text.source import SourceText
 from fsql.compiler.tick_plan import Policy
+from fsql.connectors.generated.generators import GeneratorSplit
+from fsql.connectors.generated.rows import RowSplit
 from fsql.job.compilation import compile_job
 from fsql.job.functions import modules_of
 from fsql.job.option_spans import locate_errors
@@ -36,6 +38,9 @@ PARTITIONS: Final = 16
 
 _OF_ONE_PROCESS: Final = frozenset({"stdin", "socket", "memory"})
 """Connectors whose rows no other process can read."""
+
+_OF_ONE_READING: Final = frozenset({"kafka"})
+"""Connectors that may have other rows when they are read again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,12 +70,10 @@ def spark_run(
 ) -> SparkRun:
     """Return a run of a job on Spark; `session` is entered when it begins.
 
-    Raises:
-        FsqlError: E534, if its input has no end or cannot be read by other processes.
+    `check_sources` has to accept the input.
     """
     from fsql.runtime.drivers.spark.run import SparkRun
 
-    _check_sources(compiled, splits)
     plan, load = spark_job(compiled, splits, partitions_of(options))
     return SparkRun(plan, edges, load, session)
 
@@ -126,7 +129,10 @@ def load(job: SparkJob) -> tuple[TickPlan, Mapping[int, Sequence[Split]]]:
     )
     logs = None if job.front_logs is None else Path(job.front_logs)
     found = open_splits(compiled, logs)
-    splits = {ordinal: _select_splits(found[ordinal], names) for ordinal, names in job.splits}
+    splits = {
+        ordinal: [_without_pace(each) for each in _select_splits(found[ordinal], names)]
+        for ordinal, names in job.splits
+    }
     return _plan(compiled, splits, job.partitions), splits
 
 
@@ -140,24 +146,33 @@ def _select_splits(splits: Sequence[Split], names: Sequence[str]) -> list[Split]
     return [by_name[name] for name in names]
 
 
+def _without_pace(split: Split) -> Split:
+    """Return a split whose rows are all due: a rate does not change which rows there are."""
+    return split.without_pace() if isinstance(split, GeneratorSplit | RowSplit) else split
+
+
 def _plan(compiled: Compiled, splits: Splits, partitions: int) -> TickPlan:
     # Messages arrive in order, so there is nothing to repair.
     return choose_plan(compiled, splits, RunOptions(workers=partitions, policy=Policy.ORDERED))
 
 
-def _check_sources(compiled: Compiled, splits: Splits) -> None:
-    """Check that the input ends, and that other processes can read it.
+def check_sources(compiled: Compiled, splits: Splits) -> None:
+    """Check that the input ends, and that other processes can read it, more than once.
 
     Raises:
         FsqlError: E534.
     """
     for table in compiled.job.tables:
         connector = dict(table.options)["connector"]
-        if connector in _OF_ONE_PROCESS:
+        if connector in _OF_ONE_PROCESS | _OF_ONE_READING:
             message = (
                 f'table "{table.name}" is read by connector "{connector}", which Spark cannot read'
             )
-            note = "the tasks of Spark are other processes than this one"
+            note = (
+                "the tasks of Spark are other processes than this one"
+                if connector in _OF_ONE_PROCESS
+                else "a task of Spark that is repeated could read other rows"
+            )
             helps = ("write the rows to files first", "or remove --engine spark")
             with locate_errors(compiled.syntax, table.name, "connector"):
                 raise FsqlError([Diagnostic("E534", message, notes=(note,), helps=helps)])

@@ -12,7 +12,7 @@ are due, so a row that falls due is available immediately.  Without a rate, all 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Final, Protocol
 
@@ -119,6 +119,10 @@ class GeneratorSplit:
         """Return a reader at row 0, or at `source_offset`."""
         first = 0 if source_offset is None else source_offset.row
         return GeneratorReader(self.text, self.columns, self.clock, first)
+
+    def without_pace(self) -> GeneratorSplit:
+        """Return the same rows, all of them due immediately."""
+        return replace(self, text=replace(self.text, pace=None))
 
 
 class GeneratorReader:

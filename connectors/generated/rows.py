@@ -6,7 +6,7 @@ chunks nor a restart changes a row.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -45,6 +45,10 @@ class RowSplit:
     def open(self, source_offset: SourceOffset | None = None) -> RowReader:
         """Return a reader at row 0, or at `source_offset`."""
         return RowReader(self, 0 if source_offset is None else source_offset.row)
+
+    def without_pace(self) -> RowSplit:
+        """Return the same rows, all of them due immediately."""
+        return replace(self, pace=None)
 
 
 class RowReader:

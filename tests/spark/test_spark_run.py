@@ -5,13 +5,13 @@ from __future__ import annotations
 import shutil
 from contextlib import nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 import pytest
 from click.testing import CliRunner
 
 from fsql.cli import main
-from fsql.compiler.diagnostics import FsqlError
+from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.connectors.file.output_files import Existing
 from fsql.job.compilation import compile_job
 from fsql.job.outputs import open_outputs
@@ -112,18 +112,76 @@ def test_a_master_that_is_no_address_is_an_error_of_the_user(tmp_path: Path) -> 
     shutil.rmtree(Path(advice.removeprefix("  = help: read ")).parent)
 
 
+def test_generated_rows_with_a_rate_are_those_without(
+    session: SparkSession, tmp_path: Path
+) -> None:
+    written = {}
+    for rate in ("", ", 'rate' = '1'"):
+        script = tmp_path / "query.sql"
+        script.write_text(
+            "CREATE TABLE t (a INT) WITH ('connector' = 'datagen', 'count' = '1000'" + rate + ");"
+            "CREATE TABLE w (line STRING) WITH"
+            " ('connector' = 'documents', 'words' = '2', 'count' = '1000'" + rate + ");"
+            "CREATE TABLE s (a INT) WITH ('connector' = 'file', 'path' = 'a.jsonl');"
+            "CREATE TABLE l (line STRING) WITH ('connector' = 'file', 'path' = 'l.jsonl');"
+            "INSERT INTO s SELECT a FROM t; INSERT INTO l SELECT line FROM w;"
+        )
+        run(script, session)
+        written[rate] = [(tmp_path / name).read_text() for name in ("a.jsonl", "l.jsonl")]
+        for name in ("a.jsonl", "l.jsonl"):
+            (tmp_path / name).unlink()
+    assert [len(text.splitlines()) for text in written[""]] == [1000, 1000]
+    assert written[""] == written[", 'rate' = '1'"]
+
+
 @pytest.mark.parametrize(
-    ("connector", "rest"),
-    [("stdin", ""), ("socket", ", 'address' = '127.0.0.1:0'")],
+    ("connector", "rest", "note"),
+    [
+        ("stdin", "", "the tasks of Spark are other processes than this one"),
+        (
+            "socket",
+            ", 'address' = '127.0.0.1:0'",
+            "the tasks of Spark are other processes than this one",
+        ),
+        (
+            "kafka",
+            ", 'servers' = '127.0.0.1:1', 'topic' = 'x', 'ends' = 'latest'",
+            "a task of Spark that is repeated could read other rows",
+        ),
+    ],
 )
-def test_input_of_one_process_is_refused(connector: str, rest: str, tmp_path: Path) -> None:
-    script = tmp_path / "query.sql"
+def test_input_that_spark_cannot_read_is_refused(
+    connector: str, rest: str, note: str, tmp_path: Path
+) -> None:
+    script, written = tmp_path / "query.sql", tmp_path / "written.jsonl"
+    written.write_text("of an earlier run\n")
     script.write_text(
         f"CREATE TABLE t (a INT) WITH ('connector' = '{connector}'{rest});"
-        "CREATE TABLE s (a INT) WITH ('connector' = 'blackhole');"
+        f"CREATE TABLE s (a INT) WITH ('connector' = 'file', 'path' = '{written}');"
         "INSERT INTO s SELECT a FROM t;"
     )
-    result = CliRunner().invoke(main, ["run", str(script), "--engine=spark"])
+    result = CliRunner().invoke(main, ["run", str(script), "--engine=spark", "--overwrite"])
     assert result.exit_code == 1
     assert "error[FSQL-E534]" in result.stderr
     assert f'table "t" is read by connector "{connector}", which Spark cannot read' in result.stderr
+    assert f"= note: {note}" in result.stderr
+    assert written.read_text() == "of an earlier run\n"
+
+
+def test_without_java_outputs_stay_as_they_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def find() -> NoReturn:
+        raise FsqlError([Diagnostic("E644", "Java is needed")])
+
+    monkeypatch.setattr("fsql.job.run.find_java", find)
+    script, written = tmp_path / "query.sql", tmp_path / "written.jsonl"
+    written.write_text("of an earlier run\n")
+    script.write_text(
+        "CREATE TABLE t (a INT) WITH ('connector' = 'datagen', 'count' = '1');"
+        f"CREATE TABLE s (a INT) WITH ('connector' = 'file', 'path' = '{written}');"
+        "INSERT INTO s SELECT a FROM t;"
+    )
+    result = CliRunner().invoke(main, ["run", str(script), "--engine=spark", "--overwrite"])
+    assert (result.exit_code, written.read_text()) == (1, "of an earlier run\n")
+    assert "error[FSQL-E644]" in result.stderr
