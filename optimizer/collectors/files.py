@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from fsql.compiler.owner_map import BINS
 from fsql.compiler.statistics import COMMON, DIRECTORY, SCHEMA, TABLES
 
 if TYPE_CHECKING:
@@ -105,7 +106,8 @@ def _read(path: Path, table: str) -> pa.Table:
     if size > FILE_BYTES_MAX:
         raise ValueError(f"it has {size:,} bytes, and the limit is {FILE_BYTES_MAX:,}")
     # `read_table` would search for a data set, which takes longer than reading the file.
-    content = pq.ParquetFile(pa.BufferReader(path.read_bytes())).read(use_threads=False)
+    file = pq.ParquetFile(pa.BufferReader(path.read_bytes()), page_checksum_verification=True)
+    content = file.read(use_threads=False)
     if not content.schema.equals(arrow_schema(table)):
         raise ValueError("it has other columns")
     versions = content.column("schema").unique().to_pylist()
@@ -116,4 +118,8 @@ def _read(path: Path, table: str) -> pa.Table:
     begins, ends = (content.column(name).to_numpy() for name in ("from", "to"))
     if np.any(begins >= ends):
         raise ValueError("an interval in it does not end after it begins")
+    if table == "bins":
+        bins = content.column("bin").to_numpy()
+        if np.any((bins < 0) | (bins >= BINS)):
+            raise ValueError(f"a bin in it is not one of {BINS:,}")
     return content

@@ -67,7 +67,9 @@ class StatisticsFiles:
 
     def _write(self, directory: str, name: str, table: pa.Table) -> None:
         sink = pa.BufferOutputStream()
-        pq.write_table(table, sink, compression="none", write_statistics=False)
+        pq.write_table(
+            table, sink, compression="none", write_statistics=False, write_page_checksum=True
+        )
         self._directory.make_directory(directory)
         hidden = f"{directory}/.{name}"
         self._directory.write(hidden, sink.getvalue().to_pybytes())

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from fsql.compiler.owner_map import BINS
 from fsql.optimizer.collectors.built_in import collect
 from fsql.optimizer.collectors.results import HALF_LIFE, Sums, cost_of
 from fsql.optimizer.statistics import Statistics
@@ -113,7 +114,9 @@ def test_nothing_is_known_at_first(tmp_path: Path) -> None:
     assert collect(tmp_path) == Statistics()
 
 
-@pytest.mark.parametrize("damage", ["empty", "cut", "other columns", "other version", "text"])
+@pytest.mark.parametrize(
+    "damage", ["empty", "cut", "other columns", "other version", "text", "no such bin"]
+)
 def test_a_damaged_file_is_left_out(tmp_path: Path, damage: str) -> None:
     record(tmp_path)
     path = sorted((tmp_path / "statistics" / "bins").iterdir())[2]
@@ -128,6 +131,10 @@ def test_a_damaged_file_is_left_out(tmp_path: Path, damage: str) -> None:
             path.write_text("not a file of statistics, but text that is long enough")
         case "other columns":
             pq.write_table(table.drop_columns(["rows"]), path)
+        case "no such bin":
+            numbers = pa.array([BINS] * len(table), pa.int32())
+            index = table.schema.get_field_index("bin")
+            pq.write_table(table.set_column(index, "bin", numbers), path)
         case _:
             pq.write_table(table.set_column(0, "schema", versions), path)
     found = collect(tmp_path)
@@ -135,6 +142,20 @@ def test_a_damaged_file_is_left_out(tmp_path: Path, damage: str) -> None:
     assert problem.startswith(f'"{path}" is skipped: ')
     assert len(found.loads) > 0
     assert len(found.workers) == 3 * 5 - 1
+
+
+def test_a_changed_bit_is_no_statistics(tmp_path: Path) -> None:
+    record(tmp_path, workers=1, intervals=2)
+    before, random = collect(tmp_path), Random(9)
+    for path in sorted((tmp_path / "statistics").glob("*/*"))[::2]:
+        content = path.read_bytes()
+        for position in random.sample(range(len(content)), 5):
+            changed = bytearray(content)
+            changed[position] ^= 1 << random.randrange(8)
+            path.write_bytes(changed)
+            found = collect(tmp_path)
+            assert found == before or len(found.problems) == 1, (path, position)
+        path.write_bytes(content)
 
 
 def test_who_collects_again_reads_new_files_only(tmp_path: Path) -> None:
