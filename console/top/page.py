@@ -73,7 +73,7 @@ def details(sample: Sample) -> RenderableType:
 
 
 def _progress_lines(job: JobView) -> Iterator[str]:
-    """Yield the progress of the job, the rows that wait in it, and the reason."""
+    """Yield the progress of the job, the rows that wait in it or have waited, and the reason."""
     status = job.status
     if status is not None:
         held = f", held by {status.held_by}" if status.held_by else ""
@@ -83,8 +83,8 @@ def _progress_lines(job: JobView) -> Iterator[str]:
             yield f"min time is{held.removeprefix(',')}"
         counters = status.counters
         yield (
-            f"waiting: {count_text(counters['rows_unreleased'])} rows for release,"
-            f" {count_text(counters['rows_held'])} rows for order"
+            f"waiting: {count_text(counters['rows_unreleased'])} rows for release;"
+            f" so far {count_text(counters['rows_held'])} rows have waited for earlier ones"
         )
     for cause in causes(job):
         yield f"why: {cause}"

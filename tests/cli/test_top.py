@@ -131,7 +131,7 @@ idle  starting  2
 
 bids
 min time 2026-01-01 12:00:00, held by bids (bids.jsonl)
-waiting: 12 rows for release, 3 rows for order
+waiting: 12 rows for release; so far 3 rows have waited for earlier ones
 why: 12 rows were read and not released yet; the oldest is 0.2 s old
 warning: "x.parquet" is skipped: it has other columns
 
