@@ -13,7 +13,7 @@ from fsql.formats.json.encoder import JsonEncoder
 from fsql.runtime.ports import DELETE
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from numpy.typing import NDArray
 
@@ -105,7 +105,7 @@ class RowMessages:
         return numbers
 
 
-def _lines(pieces: Sequence[bytes | memoryview]) -> list[bytes]:
+def _lines(pieces: Iterable[bytes | memoryview]) -> list[bytes]:
     return b"".join(pieces).split(b"\n")[:-1]
 
 
