@@ -15,7 +15,7 @@ from urllib.parse import quote, unquote
 from fsql.compiler.durations import duration_us
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
 
 COMPRESSION_SUFFIXES: Final = {".gz": "gzip", ".zst": "zstd"}
@@ -39,8 +39,21 @@ FOLLOW: Final = "source.monitor-interval"
 
 METADATA: Final = "metadata"
 """The option with the metadata columns of a table that is read; scripts cannot set it."""
-FILE_METADATA: Final = {"file": "STRING", "row": "BIGINT"}
-"""The metadata of rows of files: the name of the file, and the row's number in it, from 0."""
+FILE_METADATA: Final[Mapping[str, tuple[str, ...]]] = {"file": ("STRING",), "row": ("BIGINT",)}
+"""The metadata of rows of files: the name of the file, and the row's number in it, from 0.
+
+Each has the types of columns for it, without their parameters.
+"""
+MESSAGE_METADATA: Final[Mapping[str, tuple[str, ...]]] = {
+    "topic": ("STRING",),
+    "partition": ("INT", "BIGINT"),
+    "offset": ("BIGINT",),
+    "timestamp": ("TIMESTAMP_LTZ", "TIMESTAMP"),
+    "timestamp-type": ("STRING",),
+    "headers": ("MAP<STRING, BYTES>",),
+    "key": ("STRING", "BYTES"),
+}
+"""The metadata of rows that are messages; the names are those of Flink, except `key`."""
 _PARTITION: Final = "partition:"
 
 
@@ -202,9 +215,9 @@ class Connector:
     `about` is one line, `notes` are paragraphs of documentation.  `layouts` are the formats that it carries,
     if its options have `FORMAT`, all of them or those named in `formats`.  With `has_metadata` the rows have
     `FILE_METADATA`.  With `logs_arrival` the arrival of each row is known at a replay, with `infers_columns`
-    a table need not declare what it reads, and with `rows_are_messages` each written row is a message of its
-    own, so that workers do not encode rows as lines.  A connector that is `library_only` is not suggested to
-    authors of scripts.
+    a table need not declare what it reads, and with `rows_are_messages` each row is a message of its own: it
+    has `MESSAGE_METADATA`, and workers do not encode rows as lines.  A connector that is `library_only` is
+    not suggested to authors of scripts.
     """
 
     name: str
@@ -225,6 +238,13 @@ class Connector:
     def option(self, key: str) -> Option | None:
         """Return the option of that key; a `*` in a key is the name of a column."""
         return next((option for option in self.options if option.has_key(key)), None)
+
+    @property
+    def metadata(self) -> Mapping[str, tuple[str, ...]]:
+        """Return the metadata of its rows, each with the types of columns for it."""
+        if self.rows_are_messages:
+            return MESSAGE_METADATA
+        return FILE_METADATA if self.has_metadata else {}
 
     @property
     def keys(self) -> tuple[str, ...]:

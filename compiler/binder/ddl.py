@@ -10,7 +10,7 @@ from fsql.compiler.binder.catalog import ComputedColumnEntry, TableEntry
 from fsql.compiler.binder.expression import ExpressionBinder
 from fsql.compiler.binder.format_columns import check_format_columns
 from fsql.compiler.binder.inspect import find_kind
-from fsql.compiler.binder.metadata import metadata_columns
+from fsql.compiler.binder.metadata import metadata_columns, with_event_time
 from fsql.compiler.binder.options import TableOptions, bind_options, check_clock_options
 from fsql.compiler.binder.other_options import with_own_options
 from fsql.compiler.binder.partitions import partition_columns, with_path_partitions, without
@@ -21,7 +21,7 @@ from fsql.compiler.binder.scope import Scope, fields_of, matches, names_text
 from fsql.compiler.binder.table_origin import like_table
 from fsql.compiler.binder.tables import simple_name
 from fsql.compiler.binder.type_names import bind_type
-from fsql.compiler.binder.watermark import delay_us, event_time, mark_event_time
+from fsql.compiler.binder.watermark import delay_us, event_time
 from fsql.compiler.connectors import METADATA, partition_key
 from fsql.compiler.diagnostics import Diagnostic, FsqlError, Label
 from fsql.compiler.logical import TimeKind
@@ -60,13 +60,14 @@ def create_table(table: syntax.CreateTable, ordinal: int, context: Context) -> N
     time = _time_kind(options, watermark, table.name.span)
     if time is not TimeKind.EVENT:
         check_clock_options(options)
-    if watermark is not None and time is TimeKind.EVENT:
-        columns = mark_event_time(watermark, columns)
-    metadata = (*metadata_columns(table, options, context), *partitions)
+    metadata = metadata_columns(table, options, context)
+    marked = watermark if time is TimeKind.EVENT else None
+    columns, metadata, timed = with_event_time(marked, columns, metadata, options)
+    metadata = (*metadata, *partitions)
     readable = (*columns, *(each.column for each in metadata))
     computed = _computed_columns(table, readable, context)
     # The form is checked even if the watermark has no effect because of another kind of time.
-    at = None if watermark is None else event_time(watermark, columns, computed)
+    at = None if watermark is None else event_time(watermark, timed, computed)
     delay = 0 if watermark is None else delay_us(watermark, context.zone)
     _check_watermark(watermark, at, row_time(len(readable)))
     context.catalog.add(

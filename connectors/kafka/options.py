@@ -84,6 +84,19 @@ is a JSON object with the columns of the PRIMARY KEY.  In other tables a message
 malformed row; in format `debezium-json` it is passed over, since it follows a change event that deletes the
 row.
 
+**Metadata columns** of messages of format `json`, with the names of Flink:
+
+    CREATE TABLE clicks (
+        page STRING,
+        at TIMESTAMP(3) METADATA FROM 'timestamp',
+        number BIGINT METADATA FROM 'offset' VIRTUAL,
+        WATERMARK FOR at AS at - INTERVAL '5' SECOND
+    ) WITH ('connector' = 'kafka', 'servers' = 'localhost:9092', 'topic' = 'clicks');
+
+`topic`, `partition`, `offset`, `timestamp` (NULL if the message has none), `timestamp-type`, `headers` (the
+last of several with one name) and `key`, a STRING or BYTES, which may be NULL.  They are not written: a table
+that is written has its other columns only.
+
 **Writing.** Each row is a message of format `json`.  If the table has a PRIMARY KEY, or the query a key,
 the columns of the key are a JSON object in the key of the message, and determine its partition, as they do
 for other producers (`murmur2`).  Rows without a key are written to partition 0, in their order.  In a table

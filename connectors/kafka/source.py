@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from fsql.connectors.kafka.client import kafka, topic_of
 from fsql.connectors.kafka.message_lines import line_of
+from fsql.connectors.kafka.message_metadata import MessageMetadata, with_fields
 from fsql.connectors.kafka.topic_inflow import TopicInflow
 from fsql.connectors.live.live_splits import live_split
 
@@ -27,7 +28,7 @@ def open_source(table: Table, settings: Settings, context: ConnectorContext) -> 
     """
     kafka()
     topic_of(settings, context)
-    return [live_split(settings.text("topic"), table, settings, context)]
+    return [live_split(settings.text("topic"), with_fields(table), settings, context)]
 
 
 def open_inflow(
@@ -38,5 +39,5 @@ def open_inflow(
     Raises:
         FsqlError: E531, E533 or E534, if the topic cannot be read.
     """
-    del table
-    return TopicInflow(topic_of(settings, context), line_of(settings), on_notice)
+    metadata = MessageMetadata(table)
+    return TopicInflow(topic_of(settings, context), line_of(settings), metadata, on_notice)

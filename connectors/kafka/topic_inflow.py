@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
     from fsql.connectors.kafka.client import Topic
     from fsql.connectors.kafka.message_lines import LineOf
+    from fsql.connectors.kafka.message_metadata import MessageMetadata
     from fsql.connectors.live.front_log import LogWriter
 
 _MESSAGES_MAX: Final = 10_000
@@ -55,6 +56,7 @@ class TopicInflow:
         self,
         topic: Topic,
         line_of: LineOf,
+        metadata: MessageMetadata,
         on_notice: Callable[[str], None],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -65,6 +67,7 @@ class TopicInflow:
         """
         self._topic = topic
         self._line_of = line_of
+        self._metadata = metadata
         self._on_notice = on_notice
         self._clock = clock
         self._consumer = topic.connect(self._on_client_error, reports_ends=topic.ends)
@@ -241,7 +244,9 @@ class TopicInflow:
         return data
 
     def _lines(self, messages: Sequence[Message]) -> bytes:
-        return b"".join([self._line_of(each.key(), each.value()) for each in messages])
+        return b"".join(
+            [self._metadata.add(self._line_of(each.key(), each.value()), each) for each in messages]
+        )
 
     def _read_again(self, torn: TopicPiece) -> bytes:
         """Return the lines of a piece, of which the log has only the beginning.

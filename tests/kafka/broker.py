@@ -29,11 +29,19 @@ class Broker:
         return name
 
     def send(
-        self, topic: str, *values: bytes | None, partition: int = 0, key: bytes | None = None
+        self,
+        topic: str,
+        *values: bytes | None,
+        partition: int = 0,
+        key: bytes | None = None,
+        timestamp: int = 0,
+        headers: list[tuple[str, str | bytes | None]] | None = None,
     ) -> None:
-        """Write messages to a partition."""
+        """Write messages to a partition; a timestamp is in milliseconds, 0 for the present."""
         for value in values:
-            self._producer.produce(topic, value, key, partition)
+            self._producer.produce(
+                topic, value, key, partition, timestamp=timestamp, headers=headers
+            )
         assert self._producer.flush(60) == 0
 
 
