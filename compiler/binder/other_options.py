@@ -77,6 +77,14 @@ _KAFKA_KEYS: Final[Mapping[str, str]] = {
     "properties.bootstrap.server": "servers",
     "value.format": "format",
 }
+_ALL_FIELDS: Final = ("value.fields-include", "ALL")
+_KAFKA_KEY_OPTIONS: Final = frozenset(
+    {"key.format", "key.fields", "key.fields-prefix", _ALL_FIELDS[0]}
+)
+_KAFKA_KEY_ADVICE: Final = (
+    "remove it: a column STRING METADATA FROM 'key' has the key of a message that is read, and the"
+    " PRIMARY KEY or the key of the query is that of one that is written"
+)
 _KAFKA_VALUES: Final[Mapping[str, tuple[str, Mapping[str, str]]]] = {
     "scan.startup.mode": (
         "start",
@@ -117,9 +125,14 @@ def _kafka(written: syntax.TableOption, report: Report) -> Iterable[syntax.Table
     """Yield what an option of a topic is called here.
 
     Raises:
-        Refusal: E214.
+        Refusal: E213, E214.
     """
     key, value = written.key.value.lower(), written.value.value
+    if key in _KAFKA_KEY_OPTIONS and (key, value.upper()) != _ALL_FIELDS:
+        message = f"option '{key}' does not exist"
+        raise refusal("E213", message, written.key.span, help=_KAFKA_KEY_ADVICE)
+    if key in _KAFKA_KEY_OPTIONS:
+        return  # the value of a message has all fields
     if key in _KAFKA_VALUES:
         own, values = _KAFKA_VALUES[key]
         _check_value(written, tuple(values), f"see '{own}' in docs/connectors.md")
