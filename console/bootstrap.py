@@ -72,8 +72,9 @@ def deploy_with_bootstrap(
         "seconds": round(seconds, 3),
     }
     text = (
-        f"{request.name} is deployed, and continues after {count_text(done.rows_in)} rows:"
-        f" {count_text(done.rows_out)} rows written, {count_text(done.state_rows)} rows of state"
-        f" ({bytes_text(done.state_bytes)}), in {seconds_text(seconds)}\n"
+        f"{request.name} is deployed, and continues after its history:"
+        f" {count_text(done.rows_in)} rows read, {count_text(done.rows_out)} rows written,"
+        f" {count_text(done.state_rows)} rows of state ({bytes_text(done.state_bytes)}),"
+        f" in {seconds_text(seconds)}\n"
     )
     reporter.inform("bootstrapped", fields, text)

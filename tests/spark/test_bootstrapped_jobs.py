@@ -51,6 +51,25 @@ def test_a_job_begins_behind_its_history(
     assert {p.name: p.read_text() for p in sorted(folder.glob("*.jsonl"))} == example.expected
 
 
+@pytest.mark.usefixtures("bootstraps")
+def test_rows_that_were_read_are_not_those_of_the_history(
+    cluster: TestCluster, tmp_path: Path
+) -> None:
+    script = tmp_path / "years.sql"
+    script.write_text(
+        "CREATE TABLE t (a INT, at TIMESTAMP, WATERMARK FOR at AS at)"
+        " WITH ('connector' = 'datagen', 'count' = '2000');"
+        "CREATE TABLE s WITH ('connector' = 'file', 'path' = 's.jsonl') AS"
+        " SELECT COUNT(*) AS n FROM t;"
+    )
+    said = cluster.call("deploy", script, "--bootstrap", "--bootstrap-until", "2025-12-31")
+    text, _, _ = said.err.splitlines()[-1].rpartition(", in ")
+    assert text == (
+        "years is deployed, and continues after its history:"
+        " 2,000 rows read, 0 rows written, 0 rows of state (0 B)"
+    )
+
+
 def test_a_job_without_history_is_refused_and_not_deployed(
     cluster: TestCluster, tmp_path: Path
 ) -> None:
