@@ -16,7 +16,7 @@ _CALLED: Final = frozenset({
     "TIMESTAMPTZ", "TIMESTAMP_LTZ", "TRIM", "TRY_CAST", "UNNEST",
 })  # fmt: skip
 """The kinds of tokens that a bracket follows without a space: names of functions and types."""
-_TIGHT: Final = frozenset({")", "]", "}", ",", ";", ".", "::"})
+_TIGHT: Final = frozenset({")", "]", "[]", "}", ",", ";", ".", "::"})
 _NAMES: Final = frozenset({"names", "table_elements", "subquery", "parameters"})
 
 

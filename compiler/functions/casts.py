@@ -122,6 +122,8 @@ _CASTS: Final[dict[tuple[Kind, Kind], Callable[..., Value]]] = {
     },
     (Kind.FLOAT, Kind.DOUBLE): float,
     (Kind.DOUBLE, Kind.FLOAT): to_float,
+    **dict.fromkeys(product([Kind.BOOLEAN], INTEGER_RANGES), int),
+    **dict.fromkeys(product(INTEGER_RANGES, [Kind.BOOLEAN]), bool),
     (Kind.BOOLEAN, Kind.STRING): lambda value: "true" if value else "false",
     **dict.fromkeys(product(INTEGER_RANGES, [Kind.STRING]), str),
     (Kind.FLOAT, Kind.STRING): lambda value: format_double(shortest_double(value)),

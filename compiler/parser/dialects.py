@@ -7,7 +7,6 @@ not support. There is a help text for each that users are likely to write.
 from __future__ import annotations
 
 import re
-from itertools import product
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
@@ -66,7 +65,6 @@ STATEMENTS: Final[Mapping[str, str]] = {
 CREATED: Final[Mapping[str, str]] = {
     "SOURCE": "write CREATE TABLE … WITH ('connector' = …)",
     "SINK": "write CREATE TABLE … WITH ('connector' = …), then INSERT INTO it",
-    "OR": "remove OR REPLACE; tables and views exist only while their script runs",
     "EXTERNAL": "write CREATE TABLE … WITH ('connector' = …)",
     "FOREIGN": "write CREATE TABLE … WITH ('connector' = …)",
     "UNLOGGED": "write CREATE TABLE … WITH ('connector' = …)",
@@ -102,10 +100,6 @@ AFTER_WORD: Final[Mapping[tuple[str, str], str]] = {
     ("CONFLICT", "ON"): "name the columns of the key: ON CONFLICT (k) DO NOTHING",
     ("DESCRIBE", "TABLE"): "remove TABLE: DESCRIBE t",
     ("DESC", "TABLE"): "remove TABLE: DESCRIBE t",
-    **dict.fromkeys(
-        product(("WITH", "WITHOUT"), ("WRAPPER", "ARRAY", "CONDITIONAL", "UNCONDITIONAL")),
-        "write the wrapper before RETURNING: JSON_QUERY(j, '$.a' WITH WRAPPER RETURNING STRING)",
-    ),
 }
 """Help for a word after another one, which is "" for a sign."""
 

@@ -45,7 +45,7 @@ _FIRST: Final = (
     "END",
 )
 """The tokens that are named first, if neither an expression nor a name is expected."""
-_LAST: Final = ("UNSIGNED", "WITH", "WITHOUT", "SEMICOLON", END)
+_LAST: Final = ("EMPTY_BRACKETS", "UNSIGNED", "WITH", "WITHOUT", "SEMICOLON", END)
 _STATES_MAX: Final = 1 << 20
 
 

@@ -93,6 +93,8 @@ def timestamp_of_text(value: str) -> int:
     Raises:
         FailureError: it is not one.
     """
+    if re.fullmatch(r"\d{4}-\d\d-\d\d", value, re.ASCII):
+        value += "T00:00"  # A day is its midnight.
     found = re.fullmatch(
         r"(\d{4})-(\d\d)-(\d\d)[T ](\d\d):(\d\d)(?::(\d\d)(?:\.(\d{1,6}))?)?(Z|([+-])(\d\d):(\d\d))?",
         value,
@@ -158,6 +160,10 @@ def cast(  # noqa: C901, PLR0911, PLR0912 - one a kind
         return in_range(cast_of_decimal(value, given, wanted), wanted)
     if given.kind is wanted.kind:
         return value
+    if given.kind is Kind.BOOLEAN:
+        return 1 if value else 0
+    if wanted.kind is Kind.BOOLEAN and isinstance(value, int):
+        return value != 0
     if isinstance(value, str):
         return in_range(cast_of_text(value.strip(" "), wanted.kind), wanted)
     assert isinstance(value, int | float)

@@ -33,7 +33,7 @@ ENTRIES: Final[Mapping[str, ManualEntry]] = {
         f"JSON_VALUE({_DOCUMENT}, '$.a') IS NULL",
     ),
     "json_query": entry(
-        "The object or array at a path, or the whole document; NULL for other values, and where there is nothing or more than one value. `WITH WRAPPER` after the path gives an array of all values, `WITH CONDITIONAL WRAPPER` unless there is one object or array. `RETURNING ARRAY<type>` gives the elements, each cast to the type; NULL where that fails. `EMPTY ARRAY ON EMPTY` and `EMPTY OBJECT ON EMPTY` give `[]` and `{}` where there is nothing; with `ON ERROR`, where the text is not JSON or a cast fails. `ERROR` fails the row there (E503).",
+        "The object or array at a path, or the whole document; NULL for other values, and where there is nothing or more than one value. `WITH WRAPPER`, after the path or after RETURNING, gives an array of all values, `WITH CONDITIONAL WRAPPER` unless there is one object or array. `RETURNING ARRAY<type>` gives the elements, each cast to the type; NULL where that fails. `EMPTY ARRAY ON EMPTY` and `EMPTY OBJECT ON EMPTY` give `[]` and `{}` where there is nothing; with `ON ERROR`, where the text is not JSON or a cast fails. `ERROR` fails the row there (E503).",
         f"JSON_QUERY({_DOCUMENT}, '$.a') = '{{\"b\":[1,2.50]}}'",
         """JSON_QUERY('[{"a": 1}, {"b": 2}, {"a": 3}]', '$[*].a' WITH WRAPPER) = '[1,3]'""",
         """JSON_QUERY('{"a": [1]}', '$.*' WITH CONDITIONAL WRAPPER) = '[1]'""",

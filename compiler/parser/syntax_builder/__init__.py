@@ -13,6 +13,7 @@ from fsql.compiler.parser.syntax_builder import (
     calls,
     expressions,
     hints,
+    json_wrappers,
     names,
     queries,
     relations,
@@ -29,7 +30,7 @@ BUILDERS: Final[dict[str, Callable[..., object]]] = {
     name: function
     for module in (
         *(names, expressions, calls, relations, row_patterns, queries, statements),
-        *(tables, stream_windows, hints),
+        *(tables, stream_windows, hints, json_wrappers),
     )
     for name, function in vars(module).items()
     if getattr(function, "__module__", None) == module.__name__ and not name.startswith("_")

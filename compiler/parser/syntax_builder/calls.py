@@ -7,10 +7,16 @@ from typing import cast as typed
 
 from fsql.compiler import syntax
 from fsql.compiler.diagnostics import Diagnostic, FsqlError, Label
-from fsql.compiler.parser.syntax_builder.json_clauses import OnEvent, with_events
+from fsql.compiler.parser.syntax_builder.json_clauses import (
+    OnEvent,
+    WrappedPath,
+    WrappedType,
+    with_events,
+)
 
 if TYPE_CHECKING:
     from fsql.compiler.parser.lexer import Token
+    from fsql.compiler.parser.syntax_builder.json_clauses import Wrapper
     from fsql.compiler.text.source import Span
 
 _Window = syntax.WindowSpecification | syntax.Identifier
@@ -25,7 +31,7 @@ class _Arguments(NamedTuple):
     distinct: bool
     order_by: tuple[syntax.OrderItem, ...]
     pairs: Span | None = None
-    wrapper: _Wrapper | None = None
+    wrapper: Wrapper | None = None
     returning: syntax.TypeName | None = None
     events: tuple[OnEvent, ...] = ()
     assigned: tuple[_Assigned, ...] = ()
@@ -45,20 +51,6 @@ class _Pair(NamedTuple):
     span: Span
     key: syntax.Expression
     value: syntax.Expression
-
-
-class _Wrapper(NamedTuple):
-    """`WITH WRAPPER`; `function` is JSON_QUERY with that wrapper."""
-
-    span: Span
-    function: str
-
-
-class _WrappedPath(NamedTuple):
-    """`'path' WITH WRAPPER`."""
-
-    path: syntax.Expression
-    wrapper: _Wrapper
 
 
 class _CallEnd(NamedTuple):
@@ -185,9 +177,10 @@ def arguments(
     *rest: syntax.Expression
     | _Pair
     | _Assigned
-    | _WrappedPath
+    | WrappedPath
     | tuple[syntax.OrderItem, ...]
     | syntax.TypeName
+    | WrappedType
     | OnEvent
     | None,
 ) -> _Arguments:
@@ -197,7 +190,10 @@ def arguments(
     events = tuple(part for part in rest if isinstance(part, OnEvent))
     *values, last = rest[: len(rest) - len(events)]
     pairs = [value for value in values if isinstance(value, _Pair)]
-    wrapped = [value.wrapper for value in values if isinstance(value, _WrappedPath)]
+    wrapped = [value.wrapper for value in values if isinstance(value, WrappedPath)]
+    if isinstance(last, WrappedType):
+        wrapped.append(last.wrapper)
+        last = last.type
     assigned = [value for value in values if isinstance(value, _Assigned)]
     flat = [part for value in values for part in _parts(value)]
     return _Arguments(
@@ -222,24 +218,10 @@ def _parts(argument: object) -> tuple[object, ...]:
             return key, value
         case _Assigned(value=value):
             return (value,)
-        case _WrappedPath(path=path):
+        case WrappedPath(path=path):
             return (path,)
         case _:
             return (argument,)
-
-
-def wrapped_path(_span: Span, path: syntax.Expression, written: _Wrapper) -> _WrappedPath:
-    """Return `'path' WITH WRAPPER`."""
-    return _WrappedPath(path, written)
-
-
-def wrapper(span: Span, token: Token, kind: Token | None = None) -> _Wrapper:
-    """Return `WITH WRAPPER`."""
-    function = "JSON_QUERY"
-    if token.kind == "WITH":
-        conditional = kind is not None and kind.kind == "CONDITIONAL"
-        function = "JSON_QUERY_WRAPPED_IF_NEEDED" if conditional else "JSON_QUERY_WRAPPED"
-    return _Wrapper(span, function)
 
 
 def lambda_(
@@ -270,11 +252,6 @@ def key_value(span: Span, key: syntax.Expression, value: syntax.Expression) -> _
 def assigned(span: Span, key: syntax.Expression, value: syntax.Expression) -> _Assigned:
     """Return `a := b`."""
     return _Assigned(span, key, value)
-
-
-def returning(_span: Span, type_: syntax.TypeName) -> syntax.TypeName:
-    """Return the type of `RETURNING type`."""
-    return type_
 
 
 def on_event(span: Span, value: Token | syntax.Expression, event: Token) -> OnEvent:

@@ -1,4 +1,4 @@
-"""`… ON EMPTY` and `… ON ERROR` of JSON_VALUE, JSON_QUERY and JSON_EXISTS; `… ON NULL` of what makes JSON.
+"""`WITH WRAPPER`, `… ON EMPTY` and `… ON ERROR` of functions of JSON; `… ON NULL` of what makes JSON.
 
 `NULL ON NULL` and `ABSENT ON NULL` choose the function: there is one for each.
 """
@@ -23,6 +23,27 @@ class OnEvent(NamedTuple):
     span: Span
     value: Token | syntax.Expression
     event: str
+
+
+class Wrapper(NamedTuple):
+    """`WITH WRAPPER`; `function` is JSON_QUERY with that wrapper."""
+
+    span: Span
+    function: str
+
+
+class WrappedPath(NamedTuple):
+    """`'path' WITH WRAPPER`."""
+
+    path: syntax.Expression
+    wrapper: Wrapper
+
+
+class WrappedType(NamedTuple):
+    """`RETURNING type WITH WRAPPER`."""
+
+    type: syntax.TypeName
+    wrapper: Wrapper
 
 
 _WORDS: Final = {

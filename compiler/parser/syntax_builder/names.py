@@ -82,6 +82,14 @@ def generic_type(span: Span, name: str, *arguments: syntax.TypeName) -> syntax.T
     return syntax.TypeName(span, name, arguments=arguments)
 
 
+def array_type(span: Span, element: syntax.TypeName, *brackets: Token) -> syntax.TypeName:
+    """Return `INT[]`, which is `ARRAY<INT>`."""
+    type_ = element
+    for _ in brackets:
+        type_ = syntax.TypeName(span, "ARRAY", arguments=(type_,))
+    return type_
+
+
 def row_type(span: Span, *fields: tuple[syntax.Identifier, syntax.TypeName]) -> syntax.TypeName:
     """Return `ROW<a INT, b STRING>`."""
     return syntax.TypeName(

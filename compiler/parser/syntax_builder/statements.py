@@ -155,6 +155,7 @@ def _is_view(kind: Token) -> bool:
 
 def create_view(  # noqa: PLR0913, PLR0917 - what the rule has
     span: Span,
+    _or_replace: Token | None,
     temporary: Token | None,
     if_not_exists: Token | None,
     name: syntax.QualifiedName,
@@ -176,6 +177,7 @@ def create_view(  # noqa: PLR0913, PLR0917 - what the rule has
 
 def create_function(  # noqa: PLR0913, PLR0917 - what the rule has
     span: Span,
+    _or_replace: Token | None,
     temporary: Token | None,
     aggregate: Token | None,
     if_not_exists: Token | None,

@@ -23,6 +23,7 @@ _TableElement = (
 
 def create_table(  # noqa: PLR0913, PLR0917 - what the rule has
     span: Span,
+    _or_replace: Token | None,
     temporary: Token | None,
     kind: Token,
     if_not_exists: Token | None,
@@ -36,7 +37,7 @@ def create_table(  # noqa: PLR0913, PLR0917 - what the rule has
     """Return `CREATE TABLE t (…) WITH (…)`, its elements sorted by kind.
 
     `CREATE TABLE t AS query` does not say where rows are stored; as in ksqlDB, later queries read it, so
-    it is a view.
+    it is a view.  OR REPLACE has no effect: a script begins without tables.
     """
     flags = {"temporary": temporary is not None, "if_not_exists": if_not_exists is not None}
     if (

@@ -195,6 +195,8 @@ def _nulls(target: SqlType) -> Kernel:
 
 def _between_numbers(source: Kind, target: Kind) -> Kernel:  # noqa: PLR0911 - one for each kind
     dtype = DTYPES[target]
+    if Kind.BOOLEAN in {source, target}:
+        return total(lambda values: values.astype(dtype))
     if Kind.TIME in {source, target}:
         return total(lambda micros: micros % DAY_US)
     if source is Kind.DATE:

@@ -143,6 +143,8 @@ def decimal_cast(source: SqlType, target: SqlType) -> Kernel:  # noqa: PLR0911 -
     """Return the kernel of a cast from or to DECIMAL, but not to STRING."""
     if source.kind is Kind.STRING:
         return over_dictionary(_make_reader(target))
+    if target.kind is Kind.BOOLEAN:
+        return total(lambda values: (values != 0).astype(np.bool_))
     if source.kind is Kind.FLOAT:
         return partial(lambda values: _doubles_to_decimals(shortest_doubles(values), target))
     if source.kind is Kind.DOUBLE:

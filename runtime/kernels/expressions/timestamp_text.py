@@ -1,6 +1,6 @@
 """Timestamps and dates as text, in columns: parses and formats ISO 8601.
 
-The text form is `YYYY-MM-DD[T ]hh:mm[:ss[.f{1,6}]][Z|±hh:mm]`, at most 32 bytes.  The texts of a column
+The text form is `YYYY-MM-DD[[T ]hh:mm[:ss[.f{1,6}]][Z|±hh:mm]]`, at most 32 bytes.  The texts of a column
 are a matrix of bytes with a row for each of 32 positions, 0 after the end of a text, and a column for each
 text.  They are processed by position, not text by text.
 """
@@ -71,8 +71,8 @@ def parse_timestamps(strings: pa.StringArray) -> tuple[Ints, Codes | None]:
     """
     text, lengths = _byte_matrix(strings)
     digits = text - np.uint8(ord("0"))
-    days, readable = _dates(text, digits)
-    readable &= (lengths >= _SHORTEST) & (lengths <= _WIDTH)
+    days, is_date = _dates(text, digits)
+    readable = (lengths >= _SHORTEST) & (lengths <= _WIDTH)
     for at in _DIGITS_OF_TIME:
         readable &= digits[at] <= 9
     readable &= text[13] == ord(":")
@@ -83,7 +83,10 @@ def parse_timestamps(strings: pa.StringArray) -> tuple[Ints, Codes | None]:
     zone_us, zone_well_formed = _zone(text, digits, end, lengths)
     readable &= well_formed & zone_well_formed
     minutes = (hour * 60 + minute).astype(np.int64)
-    values = days * DAY_US + minutes * (60 * _SECOND_US) + second_us - zone_us
+    in_day_us = minutes * (60 * _SECOND_US) + second_us - zone_us
+    midnight = lengths == _DATE_LENGTH
+    readable = is_date & (readable | midnight)
+    values = days * DAY_US + np.where(midnight, 0, in_day_us)
     beyond = (values < TIMESTAMP_MIN) | (values > TIMESTAMP_MAX)
     if readable.all() and not beyond.any():
         return values, None

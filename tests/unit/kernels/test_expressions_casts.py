@@ -27,6 +27,8 @@ from fsql.compiler.sqltypes import (
     TIMESTAMP,
     TIMESTAMP_MAX,
     TIMESTAMP_MIN,
+    TINYINT,
+    UBIGINT,
     array_of,
     row_of,
 )
@@ -43,6 +45,13 @@ FAILURES = E502, E503, E504 = fails(502), fails(503), fails(504)
 
 CASTS: list[tuple[SqlType, SqlType, list[tuple[Value, Value]]]] = [
     (INT, BIGINT, [(INT_MIN, INT_MIN), (5, 5)]),
+    (BOOLEAN, INT, [(True, 1), (False, 0), (None, None)]),
+    (BOOLEAN, BIGINT, [(True, 1), (False, 0)]),
+    (BOOLEAN, TINYINT, [(True, 1)]),
+    (BOOLEAN, UBIGINT, [(True, 1), (False, 0)]),
+    (INT, BOOLEAN, [(0, False), (-1, True), (INT_MIN, True), (None, None)]),
+    (BIGINT, BOOLEAN, [(2**32, True), (0, False)]),
+    (UBIGINT, BOOLEAN, [(2**64 - 1, True), (0, False)]),
     (INT, DOUBLE, [(INT_MAX, 2147483647.0)]),
     (BIGINT, INT, [(INT_MAX, INT_MAX), (INT_MAX + 1, E502), (INT_MIN - 1, E502)]),
     (BIGINT, DOUBLE, [(2**53 + 1, 2.0**53), (BIGINT_MAX, 2.0**63), (-1, -1.0)]),
@@ -191,12 +200,23 @@ TIMESTAMPS: list[tuple[str, Value]] = [
     ("2024-02-29T23:59:59.123456Z", 1_709_251_199_123_456),
     ("0001-01-01T00:00:00Z", TIMESTAMP_MIN),
     ("9999-12-31T23:59:59.999999", TIMESTAMP_MAX),
+    ("2024-02-29", 1_709_164_800_000_000),
+    ("0001-01-01", TIMESTAMP_MIN),
     ("0001-01-01T00:00:00+00:01", E504),
     ("9999-12-31T23:59:59-00:01", E504),
     *(
         (text, E503)
         for text in (
-            *("", "2024", "2024-01-01", "2024-01-01T", "2024-01-01T00", "2024-1-01T00:00"),
+            *(
+                "",
+                "2024",
+                "2024-01",
+                "2024-01-1",
+                "2024-02-30",
+                "2024-01-01T",
+                "2024-01-01T00",
+                "2024-1-01T00:00",
+            ),
             *("2023-02-29T00:00", "2024-13-01T00:00", "2024-00-01T00:00", "2024-01-00T00:00"),
             *("2024-04-31T00:00", "0000-01-01T00:00", "2024-01-01T24:00", "2024-01-01T00:60"),
             *("2024-01-01T00:00:60Z", "2024-01-01T00:00:00.Z", "2024-01-01T00:00:00.1234567Z"),
@@ -270,8 +290,12 @@ def test_timestamps_survive_text_and_damaged_text_is_read_as_row_by_row(seed: in
         declared = format_timestamps(np.array(values), digits).to_pylist()
         assert declared == [format_timestamp(value, digits) for value in values]
     assert parse_timestamps(to_arrow(texts, STRING))[0].tolist() == values
+    days = [text[:10] for text in texts]
+    assert parse_timestamps(to_arrow(days, STRING))[0].tolist() == [
+        parse_timestamp(day) for day in days
+    ]
     damaged = []
-    for text in texts:
+    for text in [*texts, *days]:
         at = random.randrange(len(text))
         damaged.append(
             text[:at] + random.choice(("", "0", "9", "-", ":", "T+", "é")) + text[at + 1 :]
