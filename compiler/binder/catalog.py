@@ -112,6 +112,8 @@ class Catalog:
         self._by_lower_name: dict[str, Entry] = {}
         self._used: set[int] = set()
         self._hidden: dict[str, TableEntry] = {}
+        self._results: dict[str, Plan] = {}
+        self._read_results: set[str] = set()
 
     def add(self, entry: Entry) -> None:
         """Add `entry`; the caller has checked that `find_here` does not have its name."""
@@ -151,6 +153,25 @@ class Catalog:
         if isinstance(entry, TableEntry) and entry.ordinal in self._used:
             self.hide(entry)
         return entry
+
+    def keep_result(self, name: str, plan: Plan) -> None:
+        """Record the rows that CREATE TABLE AS writes to a table: later statements read them."""
+        self._results[name] = plan
+
+    def forget_result(self, name: str) -> bool:
+        """Forget the rows of a table, because another INSERT adds some; return whether they were read."""
+        self._results.pop(name, None)
+        return name in self._read_results
+
+    def read_result(self, entry: TableEntry) -> ViewEntry | None:
+        """Return the rows that CREATE TABLE AS writes to a table as a view, and record that they are read."""
+        if self._outer is not None:
+            return self._outer.read_result(entry)
+        plan = self._results.get(entry.name)
+        if plan is None:
+            return None
+        self._read_results.add(entry.name)
+        return ViewEntry(entry.name, entry.span, plan)
 
     def hide(self, entry: TableEntry) -> None:
         """Add a table to the job that its statements cannot name."""

@@ -21,7 +21,7 @@ from fsql.compiler.binder.null_comparisons import null_comparisons
 from fsql.compiler.binder.options import check_deliveries
 from fsql.compiler.binder.python_functions import create_function
 from fsql.compiler.binder.query import bind_query
-from fsql.compiler.binder.report import Abandoned, Report, refusal
+from fsql.compiler.binder.report import Abandoned, Refusal, Report, refusal
 from fsql.compiler.binder.scope import names_text
 from fsql.compiler.binder.settings import check_setting, idle_of_script
 from fsql.compiler.binder.source_spans import SourceSpans
@@ -319,7 +319,8 @@ class _ScriptBinder:
             create_table(statement, ordinal, context)
         self._declare(statement.name.parts[-1])
         if query is not None:
-            self._insert(syntax.Insert(statement.span, statement.name, (), query), context)
+            written = syntax.Insert(statement.span, statement.name, (), query)
+            self._catalog.keep_result(*self._insert(written, context))
 
     def _ordinal(self, name: str) -> int:
         """Return the ordinal of a table: the previous one of the job, or a free one."""
@@ -338,12 +339,14 @@ class _ScriptBinder:
         if self._catalog.find_here(name) is None:
             self._catalog.add(ViewEntry(name.name, name.span, None))
 
-    def _insert(self, statement: syntax.Insert, context: Context) -> None:
-        """Bind an INSERT; several into one table write the UNION ALL of their rows, in their order."""
+    def _insert(self, statement: syntax.Insert, context: Context) -> tuple[str, Plan]:
+        """Bind an INSERT, and return its table and rows; the rows of several are added in their order."""
         entry = self._catalog.find(statement.table.parts[-1])
         written = None if entry is None else self._written.get(entry.name)
-        if written is not None:
+        if entry is not None and written is not None:
             _check_added(statement, written)
+            if self._catalog.forget_result(entry.name):
+                raise self._read_and_written(entry.name)
             context = replace(context, scan_numbers=written.scan_numbers)
         earlier = () if written is None else written.queries
         insert, query = bind_insert(statement, context, earlier)
@@ -352,6 +355,7 @@ class _ScriptBinder:
         self._written[insert.sink.name] = _Written(
             statement, position, context.scan_numbers, (*earlier, query)
         )
+        return insert.sink.name, query
 
     def _check_runs(self) -> None:
         """Check that there is something to run.
@@ -382,9 +386,13 @@ class _ScriptBinder:
         for insert in inserts:
             for table in tables(insert.query):
                 if table.name in self._written:
-                    raise refusal(
-                        "E314",
-                        f'table "{table.name}" is both read and written by the job',
-                        self._written[table.name].statement.table.span,
-                        help="use a view for the part that both queries need",
-                    )
+                    raise self._read_and_written(table.name)
+
+    def _read_and_written(self, name: str) -> Refusal:
+        return refusal(
+            "E314",
+            f'table "{name}" is both read and written by the job',
+            self._written[name].statement.table.span,
+            note="only the rows that CREATE TABLE AS alone writes can be read",
+            help="use a view for the part that both queries need",
+        )

@@ -65,6 +65,9 @@ def bind_table(name: QualifiedName, context: Context, *, row_time: bool = False)
         Abandoned: if the view was refused.
     """
     entry = find_entry(name, context)
+    result = context.catalog.read_result(entry) if isinstance(entry, TableEntry) else None
+    if result is not None:
+        return relation_of(_inline(result, context, name.span), entry.name)
     if isinstance(entry, TableEntry):
         row_time = row_time and not is_change_source(entry)
         plan = scan_table(entry, context, name.span, row_time=row_time)
