@@ -43,7 +43,7 @@ SCHEMA = tuple(Column(f"c{index}", type_) for index, type_ in enumerate((*TYPES,
 PATTERNS_OF_CASES = {"date_format", "format_time", "parse_time"}
 """The oracle knows only the patterns of the case files; `JUDGED` has the functions."""
 NAMES = tuple(name for name in FUNCTIONS if name in OF_THE_ORACLE - PATTERNS_OF_CASES)
-EXPRESSIONS = 900
+EXPRESSIONS = 1_200
 ROWS = 6
 
 
