@@ -65,12 +65,13 @@ class FrontReading:
             here.waits_until = now + read.chunk.seconds
             here.front.on_wait(read.source_offset)
         else:
-            here.waits_until = 0.0
             first = self._worker.read_first(
                 here.front, here.ordinal, read.chunk, read.source_offset
             )
             self._metrics.on_chunk(here.front, now)
             here.read_ahead.on_chunk(here.front, now)
+            pause = here.read_ahead.pause(len(read.chunk.rows), now)
+            here.waits_until = now + pause if pause else 0.0
             self._half_read.append(here)
             self._links.put_effects(first)
             if first and self._worker.has_more:

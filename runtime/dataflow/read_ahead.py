@@ -9,6 +9,9 @@ is idle.
 
 Rows count `ROW_BYTES` each, in addition to the bytes that they were read from, because some have none.
 
+A source that has few rows at a time makes small chunks, which cost more for each row.  If many are in flight,
+the front reads less often, so that later ones are larger; otherwise a job that is behind would stay behind.
+
 If a single chunk takes longer, time is not bounded.  Released bytes do not depend on the read-ahead.
 """
 
@@ -25,6 +28,17 @@ BYTES_MIN: Final = 8 << 20
 """About two large chunks."""
 
 ROW_BYTES: Final = 64
+
+CHUNKS_MANY: Final = 16
+"""With as many chunks in flight, the front pauses between them for a part of the time that they take."""
+
+PAUSE_SECONDS_MIN: Final = 0.005
+"""A pause that would be shorter is not made, so that rows that are released soon do not wait for it."""
+
+PAUSE_SECONDS_MAX: Final = 0.25
+
+ROWS_FEW: Final = 1024
+"""A chunk with more rows costs little more for each row than a larger one."""
 
 _MORE_THAN_ALONE: Final = 1.5
 """With 1, a read-ahead that is too short to keep all stages busy would never grow."""
@@ -56,6 +70,14 @@ class ReadAhead:
     def is_open(self) -> bool:
         """Return whether the front may read more."""
         return self._under_way < max(self._recent, self._least)
+
+    def pause(self, rows: int, now: float) -> float:
+        """Return how many seconds to wait before the next chunk, after one with `rows` rows."""
+        many = len(self._chunks) / CHUNKS_MANY
+        if rows > ROWS_FEW or many < 1:
+            return 0.0
+        pause = many * (now - self._chunks[0].read_at) / CHUNKS_MANY
+        return 0.0 if pause < PAUSE_SECONDS_MIN else min(pause, PAUSE_SECONDS_MAX)
 
     def begin(self, front: Front) -> None:
         """Start from the current counts of the front."""

@@ -1,11 +1,12 @@
 """The read-ahead of a front: what is under way comes to what came out lately, whatever the speed of the job.
 
 Catches: a read-ahead that grows without bound before a slow consumer, one that starves a job whose way out is
-long, and one that stays closed forever.
+long, one that stays closed forever, and small chunks that keep a job behind.
 """
 
 from __future__ import annotations
 
+from collections import deque
 from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -13,7 +14,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from fsql.runtime.batch import START, Root
-from fsql.runtime.dataflow.read_ahead import ROW_BYTES, ReadAhead
+from fsql.runtime.dataflow.read_ahead import (
+    CHUNKS_MANY,
+    PAUSE_SECONDS_MAX,
+    ROW_BYTES,
+    ROWS_FEW,
+    ReadAhead,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -117,3 +124,42 @@ def test_rows_count_where_there_are_no_bytes() -> None:
         read_ahead.on_released(Root(row, 0), 1.0)
         seen.append(read_ahead.is_open)
     assert seen == [True, True, False, False, True]
+
+
+@pytest.mark.parametrize("seconds_a_chunk", [0.002, 0.01, 0.05, 0.1])
+def test_a_job_for_which_small_chunks_are_too_much_gets_larger_ones(seconds_a_chunk: float) -> None:
+    """Each chunk takes the same time, however few rows have come since the last one was read."""
+    read_ahead = ReadAhead(0.5)
+    front: Any = SimpleNamespace(rows_read=0, bytes_read=0, promised=START)
+    out: deque[tuple[float, Root]] = deque()
+    free_at = reads_at = 0.0
+    lags = []
+    for millisecond in range(60_000):
+        now = millisecond / 1000
+        while out and out[0][0] <= now:
+            read_ahead.on_released(out.popleft()[1], now)
+        if now >= reads_at:
+            rows = millisecond - front.rows_read  # one row a millisecond
+            front.rows_read, front.promised = millisecond, Root(millisecond, 0)
+            read_ahead.on_chunk(front, now)
+            reads_at = now + read_ahead.pause(rows, now)
+            free_at = max(free_at, now) + seconds_a_chunk
+            out.append((free_at, front.promised))
+            lags.append(free_at - now)
+    assert max(lags) <= 60 * seconds_a_chunk
+    assert max(lags[-100:]) <= 0.05 + 20 * seconds_a_chunk
+
+
+def test_the_front_does_not_pause_after_large_chunks_and_between_few() -> None:
+    read_ahead = ReadAhead(0.5)
+    front: Any = SimpleNamespace(rows_read=0, bytes_read=0, promised=START)
+    for _ in range(CHUNKS_MANY - 1):
+        read_ahead.on_chunk(front, 0.0)
+    assert read_ahead.pause(1, 60.0) == 0.0
+    read_ahead.on_chunk(front, 0.0)
+    assert read_ahead.pause(ROWS_FEW, 0.01) == 0.0
+    assert read_ahead.pause(ROWS_FEW, 1.0) == 1.0 / CHUNKS_MANY
+    assert read_ahead.pause(ROWS_FEW + 1, 1.0) == 0.0
+    assert read_ahead.pause(1, 60.0) == PAUSE_SECONDS_MAX
+    read_ahead.on_released(START, 60.0)
+    assert read_ahead.pause(1, 60.0) == 0.0
