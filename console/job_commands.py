@@ -151,8 +151,8 @@ def deploy(
     outputs have the same bytes as without --bootstrap.
 
     With --json, standard output has one object for a change: "job", "position", "operators" (each with
-    "operator", "text", "effect", "reason", "rows", "bytes"), "outputs" and "tables" (each "kept", "added" and
-    "dropped"), "kept_bytes" and "pause_seconds".
+    "operator", "text", "effect", "reason", "stored_rows", "bytes"), "outputs" ("kept", "added" and
+    "dropped"), "tables" ("added" and "dropped"), "kept_bytes" and "pause_seconds".
     """
     from fsql.console.deploy import deploy_script
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -135,6 +136,13 @@ def test_outputs_come_and_go(change: Change) -> None:
     assert change.written("others") == change.expected(other + lower)["others"][position:]
 
 
+def names_in(found: object) -> set[str]:
+    """Return the names of all fields of a JSON value."""
+    if isinstance(found, dict):
+        return set(found).union(*map(names_in, found.values()))
+    return set().union(*map(names_in, found)) if isinstance(found, list) else set()
+
+
 def test_loss_of_state_is_refused_and_said(change: Change) -> None:
     change.start(COUNT_SINK + COUNTS)
     path = change.script(COUNT_SINK + LENGTHS)
@@ -147,6 +155,8 @@ def test_loss_of_state_is_refused_and_said(change: Change) -> None:
         (new, "begins empty", f"it changed; it was {old}"),
         (old, "dropped", "no operator of the new plan computes the same"),
     ]
+    documented = change.cluster.say("deploy", "--help").out
+    assert names_in(found) == set(re.findall(r'"(\w+)"', documented))
     error = json.loads(said.err.splitlines()[-1])["diagnostics"][0]
     assert (error["code"], error["message"], error["helps"]) == (
         "FSQL-E638",
