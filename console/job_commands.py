@@ -170,7 +170,8 @@ def deploy(
 def list_(reporter: Reporter, directory: Path | None) -> None:
     """List the deployed jobs with their states.
 
-    With --json, standard output has one object: {"jobs": [...]}, each as `fsql status --json` has it.
+    With --json, standard output has one object: {"jobs": [...]}, each as `fsql status --json` has it,
+    without "ticks".
     """
     from fsql.console.job_status import job_json, jobs_text
     from fsql.deployment.directory import find_directory

@@ -35,6 +35,11 @@ def snapshot_list(
     """List the snapshots of the job NAME, or of the state directory --state.
 
     State segments are not read.  The job may be running.
+
+    With --json, standard output has one object: "verified" (whether state segments were read) and
+    "snapshots": a list, the newest first, of objects with "snapshot", "status" ("newest", "older" or "not
+    committed"), "ok" and "reason" (why it cannot be used, or null) and, if its manifest can be read, "job",
+    "epoch", "position" (time and origin), "workers", "segments", "rows" and "bytes".
     """
     _show_snapshots(reporter, state_of(name, state, directory), verify=False)
 
@@ -49,7 +54,7 @@ def snapshot_verify(
 ) -> None:
     """Read all files of the snapshots of the job NAME, or of --state, and check sizes and hashes.
 
-    The job may be running.
+    The job may be running.  With --json, standard output is as that of `fsql snapshot list --json`.
     """
     _show_snapshots(reporter, state_of(name, state, directory), verify=True)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -202,7 +203,10 @@ def test_json(state: Path) -> None:
     local_snapshots(state).path(6).write_bytes(b"")
     code, out, err = fsql("snapshot", "verify", "--json", "--state", state)
     assert code == 1
-    newest, older = json.loads(out)["snapshots"]
+    found = json.loads(out)
+    newest, older = found["snapshots"]
+    documented = fsql("snapshot", "list", "--help")[1]
+    assert {*found, *newest} <= set(re.findall(r'"(\w+)"', documented))
     assert newest == {
         "snapshot": 7,
         "status": "newest",
