@@ -265,6 +265,12 @@ def _check_alike(
             )
 
 
+def _text_help(type_: SqlType) -> str | None:
+    if type_.kind is Kind.ARRAY:
+        return "use ARRAY_CONCAT(a, b), or ARRAY_APPEND(a, value)"
+    return f"cast the {type_}: CAST(… AS STRING)" if castable(type_, STRING) else None
+
+
 def _check_text(operand: Expression, span: Span) -> None:
     if operand.type.kind not in {*TEXTUAL, Kind.NULL}:
         raise refusal(
@@ -272,9 +278,7 @@ def _check_text(operand: Expression, span: Span) -> None:
             f'operator "||" does not take {operand.type}',
             span,
             f"this is {operand.type}",
-            help=f"cast the {operand.type}: CAST(… AS STRING)"
-            if castable(operand.type, STRING)
-            else None,
+            help=_text_help(operand.type),
             quote=span,
         )
 

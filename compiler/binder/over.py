@@ -148,8 +148,9 @@ class RunningCollector:
                 append_only=frame.preceding is None and not whole,
             )
         if (aggregate.others or aggregate.distinct) and not whole:
+            distinct = "(DISTINCT …)" if aggregate.distinct else ""
             raise not_implemented(
-                f"{name} in OVER",
+                f"{name}{distinct} of a frame",
                 written.span,
                 help="it can be over the whole partition: OVER (PARTITION BY k)",
             )
