@@ -31,7 +31,7 @@ expressions.  The values of each kind, as every part of fsql passes them around 
 | NULL      | None; the type of a bare NULL                  | null                  |
 
 The names of a ROW's fields are part of its SQL type and not of its Arrow type: rows that differ in these
-names only have the same columns.
+names only have the same columns.  Outside of fsql the fields of the struct have these names.
 
 TIMESTAMP_LTZ is the kind TIMESTAMP with the time zone of the script.  Its values are instants, the same in
 every zone; the zone is that of the local times which casts give and read.

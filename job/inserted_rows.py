@@ -23,7 +23,7 @@ from fsql.compiler.sqltypes import FLOATING, INTEGER_RANGES, STRING, Kind, SqlTy
 from fsql.job.memory import ArrowStream, stored_column
 from fsql.job.result_rows import Change
 from fsql.runtime.arrow_schema import sql_type_of
-from fsql.runtime.arrow_types import named_type, outside_type
+from fsql.runtime.arrow_types import outside_type
 from fsql.runtime.ports import OPERATIONS
 
 if TYPE_CHECKING:
@@ -186,7 +186,7 @@ def _from_values(table: SessionTable, rows: Sequence[object]) -> list[pa.Chunked
     for (name, sql_type), column in zip(table.physical_columns, listed, strict=True):
         _check_values(table, name, column, sql_type)
         try:
-            columns.append(pa.chunked_array([pa.array(column, named_type(sql_type))]))
+            columns.append(pa.chunked_array([pa.array(column, outside_type(sql_type))]))
         except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
             reason = str(error).splitlines()[0]
             message = f'column "{name}" of table "{table.name}" does not fit {sql_type}: {reason}'

@@ -86,20 +86,10 @@ def arrow_type(sql_type: SqlType) -> pa.DataType:
 
 def outside_type(sql_type: SqlType) -> pa.DataType:
     """Return the Arrow type of `sql_type` in other programs, such as date32 for DATE."""
-    if sql_type.kind is Kind.MAP:
-        return pa.map_(outside_type(sql_type.key), outside_type(sql_type.value))
-    if sql_type.element is not None:
-        return pa.list_(outside_type(sql_type.element))
-    if sql_type.fields:
-        return pa.struct(
-            [(f"f{i}", outside_type(each)) for i, each in enumerate(sql_type.field_types)]
-        )
-    return _OUTSIDE.get(sql_type.kind) or arrow_type(sql_type)
+    return named_type(sql_type, lambda each: _OUTSIDE.get(each.kind) or arrow_type(each))
 
 
-def named_type(
-    sql_type: SqlType, leaf: Callable[[SqlType], pa.DataType] = outside_type
-) -> pa.DataType:
+def named_type(sql_type: SqlType, leaf: Callable[[SqlType], pa.DataType]) -> pa.DataType:
     """Return a type in which the fields of rows have their names; `leaf` gives those without parts."""
     if sql_type.kind is Kind.MAP:
         return pa.map_(named_type(sql_type.key, leaf), named_type(sql_type.value, leaf))
@@ -112,7 +102,7 @@ def named_type(
 
 def to_outside(array: pa.Array, sql_type: SqlType) -> pa.Array:
     """Return a column without a dictionary, converted to its type in other programs."""
-    if not sql_type.contains(Kind.BYTES, Kind.MAP):
+    if not sql_type.contains(Kind.BYTES, Kind.MAP, Kind.ROW):
         return array.cast(outside_type(sql_type))
     if sql_type.kind is Kind.BYTES:
         values = [None if value is None else to_bytes(value) for value in array.to_pylist()]

@@ -104,6 +104,28 @@ def test_maps() -> None:
     assert made.schema.field("m").type == kind
 
 
+def test_fields_of_rows_have_their_names() -> None:
+    kind = pa.struct([("x", pa.int64()), ("ys", pa.list_(pa.struct([("y", pa.binary())])))])
+    rows = [{"x": 1, "ys": [{"y": b"a"}, None]}, None, {"x": None, "ys": None}]
+    maps = pa.map_(pa.string(), pa.struct([("z", pa.date32())]))
+    given = pa.table(
+        {
+            "one": pa.array(rows, kind),
+            "many": pa.array([rows, [], None], pa.list_(kind)),
+            "mapped": pa.array([[("k", {"z": dt.date(2026, 1, 1)})], [], None], maps),
+        }
+    )
+    changes = fsql.sql("SELECT *, ROW(one.x, many[2]) AS made FROM t", tables={"t": given})
+    left = changes.table()
+    assert left.drop_columns("made") == given
+    assert left["made"].to_pylist() == [
+        {"f1": 1, "f2": None},
+        {"f1": None, "f2": None},
+        {"f1": None, "f2": None},
+    ]
+    assert [change.row for change in changes] == left.to_pylist()
+
+
 def test_a_map_with_a_key_twice_is_refused() -> None:
     rows = pa.table({"m": pa.array([[("b", 1), ("b", 2)]], pa.map_(pa.string(), pa.int64()))})
     with pytest.raises(fsql.ConnectorError) as refused:
