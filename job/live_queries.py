@@ -242,13 +242,17 @@ class LiveQueries:
         if len(stored):
             self._feed(table, lambda growing: growing.add(stored))
 
-    def advance(self, name: str, to: dt.datetime) -> None:
+    def advance(self, name: str, to: object) -> None:
         """Announce that all later rows of a table have at least a time.
 
         Raises:
-            FsqlError: E545, if the table has no event time; the error of a query that fails.
+            FsqlError: E545, if the table has no event time; E542, if `to` is no datetime; the error of a
+                query that fails.
         """
         table = self._table(name)
+        if not isinstance(to, dt.datetime):
+            message = f'table "{name}" cannot advance to what is of type {type(to).__name__}'
+            raise FsqlError([Diagnostic("E542", message, helps=("give a datetime",))])
         if table.event_time is None:
             message = f'table "{name}" has no event time that could advance'
             helps = (f'declare it with one: declare("{name}", …, event_time="…")',)

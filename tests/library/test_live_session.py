@@ -139,6 +139,14 @@ def test_event_time_advances_without_rows() -> None:
         assert minutes.late_rows == 1
 
 
+@pytest.mark.parametrize("to", ["2026-01-01", 5, None, dt.date(2026, 1, 1)])
+def test_event_time_advances_to_datetimes_only(to: Any) -> None:
+    with fsql.Session() as session:
+        session.declare("bids", BIDS, event_time="at")
+        with pytest.raises(fsql.ConnectorError, match='table "bids" cannot advance to what is'):
+            session.advance("bids", to)
+
+
 def test_a_table_that_lags_holds_a_join_back() -> None:
     with fsql.Session() as session:
         for name in ("bids", "asks"):
