@@ -124,15 +124,33 @@ def declare_tables(tables: Mapping[str, Table | Rows]) -> Memory:
 
 def _arrow(name: str, rows: Rows) -> pa.Table:
     try:
-        if isinstance(rows, Sequence):
-            return pa.Table.from_pylist(list(rows))
-        return pa.table(rows)
+        given = pa.Table.from_pylist(_with_all_keys(rows)) if isinstance(rows, Sequence) else rows
+        table = pa.table(given)
     except (pa.ArrowException, TypeError, ValueError, AttributeError) as error:
         message = f'table "{name}" cannot be read: {error}'
         helps = (
             "pass an Arrow table, a pandas or polars data frame, or a list of dictionaries of one kind",
         )
         raise FsqlError([Diagnostic("E542", message, helps=helps)]) from None
+    if not table.num_columns:
+        helps = ("pass an Arrow table, or a data frame, which has columns even without rows",)
+        raise FsqlError([Diagnostic("E542", f'table "{name}" has no columns', helps=helps)])
+    return table
+
+
+def _with_all_keys(rows: Sequence[object]) -> list[Mapping[str, object]]:
+    """Return dictionaries of which the first has the keys of all: Arrow takes the columns from it.
+
+    Raises:
+        TypeError: if a row is not a dictionary.
+    """
+    given: list[Mapping[str, object]] = []
+    for number, row in enumerate(rows, 1):
+        if not isinstance(row, Mapping):
+            raise TypeError(f"row {number} is of type {type(row).__name__}")
+        given.append(row)
+    names = dict.fromkeys(name for row in given for name in row)
+    return [{**names, **row} for row in given[:1]] + given[1:]
 
 
 def _sql_type(table: str, field: pa.Field) -> SqlType:

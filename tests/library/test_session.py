@@ -244,6 +244,9 @@ def test_a_row_that_fails_ends_the_changes_before_it() -> None:
 @pytest.mark.parametrize(
     ("rows", "message"),
     [
+        ([], 'table "t" has no columns'),
+        (pa.table({}), 'table "t" has no columns'),
+        ([{"a": 1}, ("a",)], 'table "t" cannot be read: row 2 is of type tuple'),
         (
             [{"a": dt.timedelta(1)}],
             'column "a" of table "t" has no SQL type: it is duration[us]',
@@ -260,12 +263,21 @@ def test_a_row_that_fails_ends_the_changes_before_it() -> None:
             'column "a" of table "t" has times outside of the years 1 to 9999',
         ),
     ],
-    ids=["type", "value", "time"],
+    ids=["no rows", "no columns", "tuple", "type", "value", "time"],
 )
 def test_a_table_that_does_not_fit_is_refused(rows: Any, message: str) -> None:
     with pytest.raises(fsql.ConnectorError) as raised:
         fsql.sql("SELECT a FROM t", tables={"t": rows})
     assert [(each.code, each.message) for each in raised.value.diagnostics] == [("E542", message)]
+
+
+def test_dictionaries_may_lack_keys() -> None:
+    rows: list[dict[str, Any]] = [{"a": 1}, {"c": "x", "a": None}, {}, {"b": [2]}]
+    assert fsql.sql("SELECT * FROM t", tables={"t": rows}).table().to_pydict() == {
+        "a": [1, None, None, None],
+        "c": [None, "x", None, None],
+        "b": [None, None, None, [2]],
+    }
 
 
 def test_what_is_no_table_is_refused() -> None:
