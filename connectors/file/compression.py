@@ -111,7 +111,10 @@ class CompressedBlocks:
         self._file.close()
         reason = str(error)
         message = f'reading "{self._path}" failed: {reason[:1].lower()}{reason[1:]}'
-        helps = ("declare 'compression' = 'none', if the file is not compressed",)
+        helps = (
+            "restore the file, if it is damaged or not yet complete",
+            "declare 'compression' = 'none', if the file is not compressed",
+        )
         return FsqlError([Diagnostic("E535", message, helps=helps)])
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from codecs import BOM_UTF8
+from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.connectors import Layout
@@ -31,6 +31,13 @@ _FILES: Final = 8
 """The maximum number of files that are examined: the first ones by name."""
 _BYTES: Final = 1 << 20
 """The maximum number of bytes that are examined of each file."""
+_OTHER_FORMS: Final = {
+    BOM_UTF16_LE: "it is UTF-16, not UTF-8",
+    BOM_UTF16_BE: "it is UTF-16, not UTF-8",
+    b"\x1f\x8b": "it is compressed by gzip, and its name does not end in .gz",
+    b"\x28\xb5\x2f\xfd": "it is compressed by zstd, and its name does not end in .zst",
+}
+"""The first bytes of files that are not lines of UTF-8, and what is the matter with them."""
 
 
 def infer_columns(
@@ -102,4 +109,16 @@ def _samples(found: Sequence[FoundFile], settings: Settings) -> list[bytes]:
     option = settings.text("compression")
     decoder = make_decoder((), settings)
     splits = [FileSplit(name, path, decoder, codec_of(path, option)) for name, path in found]
-    return [split.first_bytes(_BYTES).removeprefix(BOM_UTF8) for split in splits]
+    return [_text_of(split.first_bytes(_BYTES)) for split in splits]
+
+
+def _text_of(sample: bytes) -> bytes:
+    """Return a sample without its byte order mark.
+
+    Raises:
+        NotInferredError: if it is compressed, or in UTF-16.
+    """
+    for start, reason in _OTHER_FORMS.items():
+        if sample.startswith(start):
+            raise NotInferredError(reason)
+    return sample.removeprefix(BOM_UTF8)

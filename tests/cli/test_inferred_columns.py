@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from typing import TYPE_CHECKING
 
@@ -74,6 +75,17 @@ def test_a_file_twice_and_others(directory: Path) -> None:
             'error[FSQL-E225]: the columns of "{0}/twice.csv" cannot be inferred: it has a column twice',
         ),
         (
+            "SELECT * FROM 'utf16.csv'",
+            'error[FSQL-E225]: the columns of "{0}/utf16.csv" cannot be inferred: it is UTF-16, not UTF-8',
+        ),
+        (
+            "SELECT * FROM 'gzip.jsonl'",
+            (
+                'error[FSQL-E225]: the columns of "{0}/gzip.jsonl" cannot be inferred: it is compressed by'
+                " gzip, and its name does not end in .gz"
+            ),
+        ),
+        (
             "SELECT * FROM 'case.jsonl'",
             (
                 'error[FSQL-E225]: the columns of "{0}/case.jsonl" cannot be inferred: columns "a" and "A"'
@@ -109,6 +121,8 @@ def test_a_file_twice_and_others(directory: Path) -> None:
 def test_what_is_refused(directory: Path, script: str, error: str) -> None:
     (directory / "empty.csv").touch()
     (directory / "twice.csv").write_text("a,a\n1,2\n")
+    (directory / "utf16.csv").write_text("a\n1\n", encoding="utf-16")
+    (directory / "gzip.jsonl").write_bytes(gzip.compress(b'{"a": 1}\n'))
     (directory / "case.jsonl").write_text('{"a": 1, "A": 2}\n')
     (directory / "unnamed.jsonl").write_text('{"": 1}\n')
     (directory / "wide.jsonl").write_text(json.dumps({f"f{n}": n for n in range(10_001)}))
