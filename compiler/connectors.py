@@ -15,7 +15,7 @@ from urllib.parse import quote, unquote
 from fsql.compiler.durations import duration_us
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator
 
 
 COMPRESSION_SUFFIXES: Final = {".gz": "gzip", ".zst": "zstd"}
@@ -39,22 +39,30 @@ FOLLOW: Final = "source.monitor-interval"
 
 METADATA: Final = "metadata"
 """The option with the metadata columns of a table that is read; scripts cannot set it."""
-FILE_METADATA: Final[Mapping[str, tuple[str, ...]]] = {"file": ("STRING",), "row": ("BIGINT",)}
-"""The metadata of rows of files: the name of the file, and the row's number in it, from 0.
-
-Each has the types of columns for it, without their parameters.
-"""
-MESSAGE_METADATA: Final[Mapping[str, tuple[str, ...]]] = {
+FILE_METADATA: Final = {"file": "STRING", "row": "BIGINT"}
+"""The metadata of rows of files: the name of the file, and the row's number in it, from 0."""
+MESSAGE_METADATA: Final = {
     "topic": ("STRING",),
     "partition": ("INT", "BIGINT"),
     "offset": ("BIGINT",),
     "timestamp": ("TIMESTAMP_LTZ", "TIMESTAMP"),
     "timestamp-type": ("STRING",),
     "headers": ("MAP<STRING, BYTES>",),
+    "leader-epoch": ("INT", "BIGINT"),
     "key": ("STRING", "BYTES"),
 }
-"""The metadata of rows that are messages; the names are those of Flink, except `key`."""
+"""The metadata of messages of topics, each with the types of columns for it, without their parameters.
+
+The names are those of Flink, except `key`.
+"""
 _PARTITION: Final = "partition:"
+KEY_FORMAT: Final = "key.format"
+KEY_FIELDS: Final = "key.fields"
+"""The columns in the key of messages; the compiler completes it, with their names as they are declared."""
+KEY_PREFIX: Final = "key.fields-prefix"
+VALUE_FIELDS: Final = "value.fields-include"
+EXCEPT_KEY: Final = "EXCEPT_KEY"
+"""The value of `VALUE_FIELDS` with which the value of a message lacks the columns of its key."""
 
 
 def partition_key(name: str) -> str:
@@ -214,10 +222,11 @@ class Connector:
 
     `about` is one line, `notes` are paragraphs of documentation.  `layouts` are the formats that it carries,
     if its options have `FORMAT`, all of them or those named in `formats`.  With `has_metadata` the rows have
-    `FILE_METADATA`.  With `logs_arrival` the arrival of each row is known at a replay, with `infers_columns`
-    a table need not declare what it reads, and with `rows_are_messages` each row is a message of its own: it
-    has `MESSAGE_METADATA`, and workers do not encode rows as lines.  A connector that is `library_only` is
-    not suggested to authors of scripts.
+    `FILE_METADATA`, with `has_message_metadata` `MESSAGE_METADATA`.  With `logs_arrival` the arrival of each
+    row is known at a replay, with `infers_columns` a table need not declare what it reads, and with
+    `rows_are_messages` each written row is a message of its
+    own, so that workers do not encode rows as lines.  A connector that is `library_only` is not suggested to
+    authors of scripts.
     """
 
     name: str
@@ -231,6 +240,7 @@ class Connector:
     columns: ColumnRule | None = None
     library_only: bool = False
     has_metadata: bool = False
+    has_message_metadata: bool = False
     logs_arrival: bool = False
     infers_columns: bool = False
     rows_are_messages: bool = False
@@ -238,13 +248,6 @@ class Connector:
     def option(self, key: str) -> Option | None:
         """Return the option of that key; a `*` in a key is the name of a column."""
         return next((option for option in self.options if option.has_key(key)), None)
-
-    @property
-    def metadata(self) -> Mapping[str, tuple[str, ...]]:
-        """Return the metadata of its rows, each with the types of columns for it."""
-        if self.rows_are_messages:
-            return MESSAGE_METADATA
-        return FILE_METADATA if self.has_metadata else {}
 
     @property
     def keys(self) -> tuple[str, ...]:

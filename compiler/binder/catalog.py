@@ -37,12 +37,14 @@ class ComputedColumnEntry:
 class MetadataColumnEntry:
     """A column with metadata that the connector has for each row: the value of `key`.
 
-    `index` is its index among all columns of the table, physical, computed and metadata.
+    `index` is its index among all columns of the table, physical, computed and metadata.  If it is `virtual`,
+    it is not written.
     """
 
     column: Column
     index: int
     key: str
+    virtual: bool = True
 
 
 @dataclass(frozen=True, slots=True)

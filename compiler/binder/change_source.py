@@ -55,7 +55,7 @@ def read_columns(entry: TableEntry, context: Context, span: Span) -> ChangeColum
     """
     if not is_change_source(entry):
         return ChangeColumns(entry.columns, entry.event_time)
-    if entry.metadata:
+    if entry.metadata and not entry.connector.has_message_metadata:
         raise not_implemented(
             "PARTITIONED BY of a table that is read as changes"
             if entry.partitioned_by
@@ -105,7 +105,8 @@ def apply_changes(entry: TableEntry, changes: Plan) -> Plan:
     declared = [
         ColumnRef(schema[i].type, schema[i].nullable, order.index(i)) for i in range(1, len(schema))
     ]
-    return project(table, declared, [column.name for column in entry.columns])
+    read = (*entry.columns, *(each.column for each in entry.metadata))
+    return project(table, declared, [column.name for column in read])
 
 
 def _operation_is_not(operation: str) -> Expression:

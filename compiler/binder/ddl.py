@@ -10,7 +10,8 @@ from fsql.compiler.binder.catalog import ComputedColumnEntry, TableEntry
 from fsql.compiler.binder.expression import ExpressionBinder
 from fsql.compiler.binder.format_columns import check_format_columns
 from fsql.compiler.binder.inspect import find_kind
-from fsql.compiler.binder.metadata import metadata_columns, with_event_time
+from fsql.compiler.binder.message_keys import value_columns, with_message_key
+from fsql.compiler.binder.metadata import mark_metadata_time, metadata_columns
 from fsql.compiler.binder.options import TableOptions, bind_options, check_clock_options
 from fsql.compiler.binder.other_options import with_own_options
 from fsql.compiler.binder.partitions import partition_columns, with_path_partitions, without
@@ -21,8 +22,8 @@ from fsql.compiler.binder.scope import Scope, fields_of, matches, names_text
 from fsql.compiler.binder.table_origin import like_table
 from fsql.compiler.binder.tables import simple_name
 from fsql.compiler.binder.type_names import bind_type
-from fsql.compiler.binder.watermark import delay_us, event_time
-from fsql.compiler.connectors import METADATA, partition_key
+from fsql.compiler.binder.watermark import delay_us, event_time, mark_event_time
+from fsql.compiler.connectors import KEY_FORMAT, METADATA, partition_key
 from fsql.compiler.diagnostics import Diagnostic, FsqlError, Label
 from fsql.compiler.logical import TimeKind
 from fsql.compiler.node import walk
@@ -55,14 +56,14 @@ def create_table(table: syntax.CreateTable, ordinal: int, context: Context) -> N
         options, columns = _options_and_columns(table, context)
     partitioned_by, partitions = partition_columns(table, options, columns, context)
     columns = without(columns, partitions)
-    _check_columns(table, options, columns)
+    options = _with_checked_columns(table, options, columns)
     watermark = _watermark(table)
-    time = _time_kind(options, watermark, table.name.span)
-    if time is not TimeKind.EVENT:
-        check_clock_options(options)
+    time = _checked_time_kind(options, watermark, table.name.span)
     metadata = metadata_columns(table, options, context)
-    marked = watermark if time is TimeKind.EVENT else None
-    columns, metadata, timed = with_event_time(marked, columns, metadata, options)
+    if watermark is not None and time is TimeKind.EVENT:
+        columns = mark_event_time(watermark, columns)
+        metadata = mark_metadata_time(watermark, metadata)
+    timed = (*columns, *(each.column for each in metadata))
     metadata = (*metadata, *partitions)
     readable = (*columns, *(each.column for each in metadata))
     computed = _computed_columns(table, readable, context)
@@ -227,7 +228,6 @@ def _physical_columns(table: syntax.CreateTable, context: Context) -> Schema:
         for written in table.columns:
             with context.report.part():
                 if isinstance(written, syntax.PhysicalColumn):
-                    _check_key_column(written)
                     nullable = not (written.not_null or written.type.not_null)
                     type_ = bind_type(written.type, context.zone)
                     columns.append(Column(written.name.name, type_, nullable=nullable))
@@ -242,18 +242,18 @@ def _physical_columns(table: syntax.CreateTable, context: Context) -> Schema:
     return tuple(columns)
 
 
-def _check_key_column(column: syntax.PhysicalColumn) -> None:
-    """Check that a column is not in the key of messages.
+def _with_checked_columns(
+    table: syntax.CreateTable, options: TableOptions, columns: Schema
+) -> TableOptions:
+    """Return the options of a table, with the columns of the key of messages, after all columns are checked.
 
     Raises:
-        Refusal: E301.
+        Refusal: E203, E205, E223, E301, E318.
     """
-    if column.message_key:
-        raise not_implemented(
-            "a column in the key of messages",
-            column.span,
-            help=f'remove KEY, if the value of each message has the field "{column.name.name}", too',
-        )
+    key = _primary_key(table, columns) if KEY_FORMAT in options.spans else None
+    options = with_message_key(table, options, columns, key)
+    _check_columns(table, options, value_columns(options, columns))
+    return options
 
 
 def _check_columns(table: syntax.CreateTable, options: TableOptions, columns: Schema) -> None:
@@ -310,6 +310,20 @@ def _check_watermark(
         note="it never goes back, so windows over it close without a delay",
         help=f"{change}; 'time' = 'arrival' orders the rows by it",
     )
+
+
+def _checked_time_kind(
+    options: TableOptions, watermark: syntax.Watermark | None, span: Span
+) -> TimeKind | None:
+    """Return the kind of time of the table, after the options for event time are checked.
+
+    Raises:
+        Refusal: E222, E312.
+    """
+    time = _time_kind(options, watermark, span)
+    if time is not TimeKind.EVENT:
+        check_clock_options(options)
+    return time
 
 
 def _time_kind(

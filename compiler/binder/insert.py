@@ -11,6 +11,7 @@ from fsql.compiler.binder.conditionals import make_cast
 from fsql.compiler.binder.constants import bind_values
 from fsql.compiler.binder.insert_clauses import overwritten, resolve_conflicts, static_values
 from fsql.compiler.binder.limits import check_depth
+from fsql.compiler.binder.metadata import with_written_metadata
 from fsql.compiler.binder.partitions import check_written
 from fsql.compiler.binder.query import bind_query
 from fsql.compiler.binder.relation import check_column_names, project
@@ -176,7 +177,7 @@ def _written_table(name: syntax.QualifiedName, context: Context) -> TableEntry:
         )
     check_written(entry, name.span)
     context.catalog.use(entry)
-    return entry
+    return with_written_metadata(entry, name.span)
 
 
 def output_spans(query: syntax.Query, count: int) -> list[Span]:

@@ -29,7 +29,6 @@ _NO_BROKER: Final = (
 )
 _NO_DATABASE: Final = "databases are not read or written: use files of 'connector' = 'file'"
 _OTHER_CONNECTORS: Final[Mapping[str, str]] = {
-    "upsert-kafka": "write 'connector' = 'kafka' and 'changes' = 'upsert'",
     "pulsar": _NO_BROKER,
     "kinesis": _NO_BROKER,
     "rabbitmq": _NO_BROKER,

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Final
 
 from fsql.compiler import syntax
 from fsql.compiler.binder.report import refusal
-from fsql.compiler.binder.topic_options import with_topic
+from fsql.compiler.binder.topic_options import TOPIC, with_topic
+from fsql.compiler.connectors import KEY_FORMAT, VALUE_FIELDS
 from fsql.compiler.diagnostics import Diagnostic, Label
 
 if TYPE_CHECKING:
@@ -67,24 +68,18 @@ _REFUSED: Final[Mapping[str, str]] = {
     "print-identifier": "add the text to the rows: SELECT 'text' AS name, …",
     "standard-error": "remove it; rows are written to standard output",
     "source.path.regex-pattern": "write a pattern as the path: 'path' = 'dir/*.csv'",
+    "key.json.ignore-parse-errors": "'on_error' says what happens at malformed keys and values",
     "partition.default-name": "__HIVE_DEFAULT_PARTITION__ and __DEFAULT_PARTITION__ are NULL",
 }
 """Options for which there is nothing here, with what to do instead."""
 _IGNORE_ERRORS: Final = frozenset({"json.ignore-parse-errors", "csv.ignore-parse-errors"})
 _KAFKA: Final = "kafka"
+_UPSERT_KAFKA: Final = "upsert-kafka"
 _KAFKA_KEYS: Final[Mapping[str, str]] = {
     "properties.bootstrap.servers": "servers",
     "properties.bootstrap.server": "servers",
     "value.format": "format",
 }
-_ALL_FIELDS: Final = ("value.fields-include", "ALL")
-_KAFKA_KEY_OPTIONS: Final = frozenset(
-    {"key.format", "key.fields", "key.fields-prefix", _ALL_FIELDS[0]}
-)
-_KAFKA_KEY_ADVICE: Final = (
-    "remove it: a column STRING METADATA FROM 'key' has the key of a message that is read, and the"
-    " PRIMARY KEY or the key of the query is that of one that is written"
-)
 _KAFKA_VALUES: Final[Mapping[str, tuple[str, Mapping[str, str]]]] = {
     "scan.startup.mode": (
         "start",
@@ -107,38 +102,54 @@ def with_own_options(
     options = with_topic(table, report)
     connectors = [each for each in options if each.key.value.lower() == "connector"]
     connector = connectors[0].value.value if connectors else base
+    if connector is not None and connector.lower() == _UPSERT_KAFKA and connectors:
+        connector, options = _KAFKA, _upserts(options, connectors[0])
     if connector == _KAFKA:
         options = [own for each in options for own in _kafka(each, report)]
     made = [own for each in options for own in _translate(each, report, uri=from_flink)]
     made = _with_count(made)
-    keys = {each.key.value.lower(): each.value.value for each in made}
-    if from_flink and keys.get("format") == "csv" and "header" not in keys:
+    given = {each.key.value.lower(): each.value.value for each in made}
+    if from_flink and given.get("format") == "csv" and "header" not in given:
         made.append(_option(next(filter(_is_filesystem, table.options)), "header", "false"))
-    return replace(table, options=tuple(made))
+    keys = table.primary_keys
+    if any(each.key.value.lower() == TOPIC for each in table.options):
+        keys = tuple(replace(each, enforced=False) for each in keys)
+    return replace(table, options=tuple(made), primary_keys=keys)
 
 
 def _is_filesystem(option: syntax.TableOption) -> bool:
     return (option.key.value.lower(), option.value.value.lower()) == ("connector", "filesystem")
 
 
+def _upserts(
+    options: list[syntax.TableOption], connector: syntax.TableOption
+) -> list[syntax.TableOption]:
+    """Return the options of a topic of upserts as those of connector `kafka`."""
+    made = [_option(each, "connector", _KAFKA) if each is connector else each for each in options]
+    if all(each.key.value.lower() != "changes" for each in options):
+        made.append(_option(connector, "changes", "upsert"))
+    return made
+
+
 def _kafka(written: syntax.TableOption, report: Report) -> Iterable[syntax.TableOption]:
     """Yield what an option of a topic is called here.
 
     Raises:
-        Refusal: E213, E214.
+        Refusal: E214.
     """
     key, value = written.key.value.lower(), written.value.value
-    if key in _KAFKA_KEY_OPTIONS and (key, value.upper()) != _ALL_FIELDS:
-        message = f"option '{key}' does not exist"
-        raise refusal("E213", message, written.key.span, help=_KAFKA_KEY_ADVICE)
-    if key in _KAFKA_KEY_OPTIONS:
-        return  # the value of a message has all fields
     if key in _KAFKA_VALUES:
         own, values = _KAFKA_VALUES[key]
         _check_value(written, tuple(values), f"see '{own}' in docs/connectors.md")
         yield _option(written, own, values[value.lower()])
     elif key in _KAFKA_KEYS:
         yield _option(written, _KAFKA_KEYS[key], value)
+    elif key == VALUE_FIELDS:
+        yield _option(written, key, value.upper())
+    elif key == KEY_FORMAT:
+        yield _option(written, key, value.lower())
+    elif key.startswith("value.json."):
+        yield _option(written, key.removeprefix("value."), value)
     elif key == "properties.group.id":
         helps = ("jobs do not share a topic: each reads all partitions",)
         message = f"option '{key}' has no effect"

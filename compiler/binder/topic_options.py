@@ -1,7 +1,7 @@
 """Options of ksqlDB: `WITH (kafka_topic = 'orders', value_format = 'JSON')` is a table of connector `kafka`.
 
 They are translated before the options of Flink are. What ksqlDB keeps elsewhere, such as the addresses of the
-brokers and the key of messages, is not guessed: the options that request it are refused.
+brokers, is not guessed.  Columns with `KEY` or `PRIMARY KEY` are in the key of messages only, as in ksqlDB.
 """
 
 from __future__ import annotations
@@ -9,17 +9,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler import syntax
-from fsql.compiler.binder.report import not_implemented, refusal
+from fsql.compiler.binder.report import refusal
+from fsql.compiler.connectors import EXCEPT_KEY, KEY_FIELDS, KEY_FORMAT, VALUE_FIELDS
 from fsql.compiler.diagnostics import Diagnostic, Label
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from fsql.compiler.binder.report import Refusal, Report
+    from fsql.compiler.binder.report import Report
 
-_TOPIC: Final = "kafka_topic"
+TOPIC: Final = "kafka_topic"
 _CHANGES: Final = "changes"
 _FORMATS: Final = frozenset({"format", "value_format"})
+_KEY_FORMATS: Final = frozenset({"key_format", "format"})
 _OWN_FORMATS: Final = ("JSON", "TEXT", "DEBEZIUM-JSON")
 _OF_TOPIC: Final = "fsql does not create topics: give it to the tool that does"
 _NO_REGISTRY: Final = "remove it, and declare the columns: there is no schema registry"
@@ -61,10 +63,10 @@ def with_topic(table: syntax.CreateTable, report: Report) -> list[syntax.TableOp
         Refusal: E213, E214, E217, E301.
     """
     written = {each.key.value.lower(): each for each in table.options}
-    topic = written.get(_TOPIC)
+    topic = written.get(TOPIC)
     if topic is None or "connector" in written:
         return list(table.options)
-    made = [option("connector", "kafka", topic)]
+    made = [option("connector", "kafka", topic), *_key_options(table, topic)]
     for each in table.options:
         made += _translate(each, report)
     keys = {each.key.value.lower() for each in made}
@@ -87,7 +89,7 @@ def _check_key(table: syntax.CreateTable, topic: syntax.TableOption) -> None:
     """Check the PRIMARY KEY of a table whose messages are upserts, or a stream, which has none.
 
     Raises:
-        Refusal: E217, E301.
+        Refusal: E217.
     """
     if table.stream:
         for key in table.primary_keys:
@@ -98,9 +100,6 @@ def _check_key(table: syntax.CreateTable, topic: syntax.TableOption) -> None:
                 help="write CREATE TABLE: its messages are the last row of each key",
             )
         return
-    for key in table.primary_keys:
-        if key.enforced:
-            raise _key_error(key)
     if not table.primary_keys:
         raise refusal(
             "E217",
@@ -112,15 +111,42 @@ def _check_key(table: syntax.CreateTable, topic: syntax.TableOption) -> None:
         )
 
 
-def _key_error(key: syntax.PrimaryKey) -> Refusal:
-    columns = ", ".join(each.name for each in key.columns)
-    fields = ", ".join(f'"{each.name}": …' for each in key.columns)
-    return not_implemented(
-        "a PRIMARY KEY that only the key of a message contains",
-        key.span,
-        help=f"write PRIMARY KEY ({columns}) NOT ENFORCED, if the value of each message has {columns}, too;"
-        f" a message without a value deletes the row of its key {{{fields}}}",
-    )
+def _key_options(
+    table: syntax.CreateTable, topic: syntax.TableOption
+) -> Iterable[syntax.TableOption]:
+    """Yield the options for the columns that only the key of messages has.
+
+    A key of one column is a value without an object around it.
+
+    Raises:
+        Refusal: E214.
+    """
+    written = next((each for each in table.options if each.key.value.lower() in _KEY_FORMATS), None)
+    form = "KAFKA" if written is None else written.value.value.upper()
+    names = [each.name for key in table.primary_keys if key.enforced for each in key.columns]
+    names += [
+        each.name.name
+        for each in table.columns
+        if isinstance(each, syntax.PhysicalColumn) and each.message_key
+    ]
+    if not names:
+        if written is not None and written.key.value.lower() == "key_format":
+            _check_key_format(written, ("NONE", "JSON"))
+        return
+    if written is not None:
+        _check_key_format(written, ("KAFKA", "JSON"))
+    place = topic if written is None else written
+    single = "raw" if form == "KAFKA" else "json-value"
+    if len(names) > 1 and form == "KAFKA":
+        raise refusal(
+            "E214",
+            f"a key of format KAFKA has one column, not {len(names)}",
+            place.value.span,
+            help="write key_format = 'JSON'",
+        )
+    yield option(KEY_FORMAT, single if len(names) == 1 else "json", place)
+    yield option(KEY_FIELDS, ";".join(names), place)
+    yield option(VALUE_FIELDS, EXCEPT_KEY, place)
 
 
 def _translate(written: syntax.TableOption, report: Report) -> Iterable[syntax.TableOption]:
@@ -130,7 +156,7 @@ def _translate(written: syntax.TableOption, report: Report) -> Iterable[syntax.T
         Refusal: E213, E214.
     """
     key, value = written.key.value.lower(), written.value.value
-    if key == _TOPIC:
+    if key == TOPIC:
         yield option("topic", value, written)
     elif key in _FORMATS:
         if value.upper() not in _OWN_FORMATS:
@@ -143,7 +169,7 @@ def _translate(written: syntax.TableOption, report: Report) -> Iterable[syntax.T
             )
         yield option("format", value.lower(), written)
     elif key == "key_format":
-        _check_key_format(written)
+        pass  # see `_key_options`
     elif key == "wrap_single_value":
         if value.lower() != "true":
             raise refusal(
@@ -165,17 +191,19 @@ def _translate(written: syntax.TableOption, report: Report) -> Iterable[syntax.T
         yield written
 
 
-def _check_key_format(written: syntax.TableOption) -> None:
-    """Check that the form of the keys of messages is that of fsql.
+def _check_key_format(written: syntax.TableOption, formats: tuple[str, ...]) -> None:
+    """Check the form of the keys of messages.
 
     Raises:
         Refusal: E214.
     """
-    if written.value.value.upper() not in {"NONE", "JSON"}:
+    if written.value.value.upper() not in formats:
         raise refusal(
             "E214",
-            f"invalid value '{written.value.value}' of option 'key_format'",
+            f"invalid value '{written.value.value}' of option '{written.key.value}'",
             written.value.span,
-            "expected 'JSON'",
-            help="the key of a message is a JSON object with the columns of the PRIMARY KEY",
+            "expected " + " or ".join(f"'{each}'" for each in formats if each != "NONE"),
+            help="the key of a message is a JSON object with the columns of the PRIMARY KEY"
+            if "NONE" in formats
+            else "convert the keys to JSON: other formats are not read",
         )

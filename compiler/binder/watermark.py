@@ -38,7 +38,7 @@ def mark_event_time(watermark: syntax.Watermark, columns: Schema) -> Schema:
 def event_time(
     watermark: syntax.Watermark, columns: Schema, computed: Sequence[ComputedColumnEntry]
 ) -> Expression:
-    """Return event time as an expression over the physical columns.
+    """Return event time as an expression over the columns that are read, those with metadata last.
 
     Raises:
         Refusal: E203 for a column that does not exist, E313 if it is not a TIMESTAMP.

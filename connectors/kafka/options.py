@@ -6,9 +6,14 @@ from typing import Final
 
 from fsql.compiler.connectors import (
     CHANGE_OPTIONS,
+    EXCEPT_KEY,
     FORMAT,
+    KEY_FIELDS,
+    KEY_FORMAT,
+    KEY_PREFIX,
     RECORD_OPTIONS,
     TIME_OPTIONS,
+    VALUE_FIELDS,
     Connector,
     Effect,
     Layout,
@@ -23,6 +28,7 @@ CONNECTOR: Final = Connector(
     reads=True,
     writes=True,
     rows_are_messages=True,
+    has_message_metadata=True,
     options=(
         Option(
             "servers",
@@ -36,6 +42,30 @@ CONNECTOR: Final = Connector(
             "topic", OptionKind.TEXT, "name of the topic", required=True, elsewhere=("kafka_topic",)
         ),
         FORMAT,
+        Option(
+            KEY_FORMAT,
+            OptionKind.CHOICE,
+            "form of the key of messages, if it has columns: a JSON object, one JSON value, or the bytes of"
+            " one column",
+            ("json", "json-value", "raw"),
+        ),
+        Option(
+            KEY_FIELDS,
+            OptionKind.TEXT,
+            "columns in the key of messages, separated by `;`; by default those of the PRIMARY KEY",
+        ),
+        Option(
+            KEY_PREFIX,
+            OptionKind.TEXT,
+            "beginning of the names of these columns, which the names in the key lack",
+        ),
+        Option(
+            VALUE_FIELDS,
+            OptionKind.CHOICE,
+            "whether the value of messages has the columns of the key, too",
+            ("ALL", EXCEPT_KEY),
+            default="ALL",
+        ),
         Option(
             "start",
             OptionKind.CHOICE,
@@ -84,18 +114,42 @@ is a JSON object with the columns of the PRIMARY KEY.  In other tables a message
 malformed row; in format `debezium-json` it is passed over, since it follows a change event that deletes the
 row.
 
-**Metadata columns** of messages of format `json`, with the names of Flink:
+**Metadata columns** have what the broker knows of a message, and are not in its value:
 
-    CREATE TABLE clicks (
-        page STRING,
-        at TIMESTAMP(3) METADATA FROM 'timestamp',
-        number BIGINT METADATA FROM 'offset' VIRTUAL,
-        WATERMARK FOR at AS at - INTERVAL '5' SECOND
-    ) WITH ('connector' = 'kafka', 'servers' = 'localhost:9092', 'topic' = 'clicks');
+| key | type | |
+|---|---|---|
+| `topic` | STRING | name of the topic |
+| `partition` | INT or BIGINT | number of the partition |
+| `offset` | BIGINT | place of the message in its partition |
+| `timestamp` | TIMESTAMP_LTZ or TIMESTAMP | time of the message, NULL if it has none; it can be event time |
+| `timestamp-type` | STRING | `CreateTime`, `LogAppendTime` or `NoTimestampType` |
+| `headers` | MAP<STRING, BYTES> | headers; the last of several with one name |
+| `leader-epoch` | INT or BIGINT | epoch of the leader of the partition; NULL if the broker does not tell it |
+| `key` | STRING or BYTES | the whole key, NULL if there is none; not in Flink |
 
-`topic`, `partition`, `offset`, `timestamp` (NULL if the message has none), `timestamp-type`, `headers` (the
-last of several with one name) and `key`, a STRING or BYTES, which may be NULL.  They are not written: a table
-that is written has its other columns only.
+A column without time zone needs a script whose time zone is UTC.  All are part of the message, so a job that
+continues has the same values.  Columns of `timestamp` and `headers` are written, too, unless they are
+VIRTUAL; the others must be VIRTUAL in a table that is written.  A timestamp that is NULL, or not after 1970,
+becomes that of the clock.  The header `fsql` of a row is always that of its own position.
+
+**Columns of the key.** `key.format` says that the key of messages has columns: those of `key.fields`, or of
+the PRIMARY KEY.  The form is `json`, an object; `json-value`, one JSON value; or `raw`, the bytes of a STRING
+or BYTES, or an INT, BIGINT or DOUBLE with the first byte first.  With `'value.fields-include' = 'ALL'` the
+values have these columns, too, and are what is read; with `EXCEPT_KEY` only the key has them.  A
+`key.fields-prefix` distinguishes them from columns of the value: it is part of the columns' names, and not of
+those in the key.  A message without a key has NULL in the columns of the key; a malformed key makes the row
+malformed.
+
+    CREATE TABLE orders (
+        order_id BIGINT, item STRING,
+        at TIMESTAMP_LTZ(3) METADATA FROM 'timestamp', WATERMARK FOR at AS at - INTERVAL '5' SECOND
+    ) WITH (
+        'connector' = 'kafka', 'servers' = 'localhost:9092', 'topic' = 'orders', 'format' = 'json',
+        'key.format' = 'raw', 'key.fields' = 'order_id', 'value.fields-include' = 'EXCEPT_KEY'
+    );
+
+Unlike in Flink, `key.format` is not required for upserts, the key may have the columns of the PRIMARY KEY in
+a table that is only appended to, and formats have no metadata of their own.
 
 **Writing.** Each row is a message of format `json`.  If the table has a PRIMARY KEY, or the query a key,
 the columns of the key are a JSON object in the key of the message, and determine its partition, as they do

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fsql.connectors.kafka.client import kafka, topic_of
+from fsql.connectors.kafka.message_key import message_key
 from fsql.connectors.kafka.row_messages import RowMessages, check_format
 from fsql.connectors.kafka.topic_sink import TopicSink
 
@@ -23,4 +24,5 @@ def open_sink(sink: SinkTable, settings: Settings, context: ConnectorContext) ->
     """
     kafka()
     check_format(settings)
-    return TopicSink(topic_of(settings, context), sink.name, RowMessages(sink), context.journal)
+    messages = RowMessages(sink, message_key(sink.columns, settings))
+    return TopicSink(topic_of(settings, context), sink.name, messages, context.journal)

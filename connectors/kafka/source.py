@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fsql.connectors.kafka.client import kafka, topic_of
-from fsql.connectors.kafka.message_lines import line_of
-from fsql.connectors.kafka.message_metadata import MessageMetadata, with_fields
+from fsql.connectors.kafka.message_lines import lines_of, record_decoder
 from fsql.connectors.kafka.topic_inflow import TopicInflow
 from fsql.connectors.live.live_splits import live_split
 
@@ -28,7 +27,8 @@ def open_source(table: Table, settings: Settings, context: ConnectorContext) -> 
     """
     kafka()
     topic_of(settings, context)
-    return [live_split(settings.text("topic"), with_fields(table), settings, context)]
+    decoder = record_decoder(table, settings)
+    return [live_split(settings.text("topic"), table, settings, context, decoder)]
 
 
 def open_inflow(
@@ -39,5 +39,4 @@ def open_inflow(
     Raises:
         FsqlError: E531, E533 or E534, if the topic cannot be read.
     """
-    metadata = MessageMetadata(table)
-    return TopicInflow(topic_of(settings, context), line_of(settings), metadata, on_notice)
+    return TopicInflow(topic_of(settings, context), lines_of(table, settings), on_notice)

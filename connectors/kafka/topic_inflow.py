@@ -30,8 +30,7 @@ if TYPE_CHECKING:
     from confluent_kafka import KafkaError, Message
 
     from fsql.connectors.kafka.client import Topic
-    from fsql.connectors.kafka.message_lines import LineOf
-    from fsql.connectors.kafka.message_metadata import MessageMetadata
+    from fsql.connectors.kafka.message_lines import LinesOf
     from fsql.connectors.live.front_log import LogWriter
 
 _MESSAGES_MAX: Final = 10_000
@@ -55,8 +54,7 @@ class TopicInflow:
     def __init__(
         self,
         topic: Topic,
-        line_of: LineOf,
-        metadata: MessageMetadata,
+        lines_of: LinesOf,
         on_notice: Callable[[str], None],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -66,8 +64,7 @@ class TopicInflow:
             FsqlError: E531, if they do not answer, or there is no such topic.
         """
         self._topic = topic
-        self._line_of = line_of
-        self._metadata = metadata
+        self._lines_of = lines_of
         self._on_notice = on_notice
         self._clock = clock
         self._consumer = topic.connect(self._on_client_error, reports_ends=topic.ends)
@@ -235,18 +232,13 @@ class TopicInflow:
 
     def _take(self, partition: int, messages: Sequence[Message]) -> bytes:
         """Return the lines of messages of a partition, and record them."""
-        data = self._lines(messages)
+        data = self._lines_of(messages)
         begin, end = self._next[partition], place_of(messages[-1])[1] + 1
         self._next[partition] = end
         if self._journal is not None:
             self._journal.write(TopicPiece(self._log_end, len(data), partition, begin, end))
         self._log_end += len(data)
         return data
-
-    def _lines(self, messages: Sequence[Message]) -> bytes:
-        return b"".join(
-            [self._metadata.add(self._line_of(each.key(), each.value()), each) for each in messages]
-        )
 
     def _read_again(self, torn: TopicPiece) -> bytes:
         """Return the lines of a piece, of which the log has only the beginning.
@@ -264,7 +256,7 @@ class TopicInflow:
             if message is not None and (error := message.error()) is not None:
                 self._on_error(error, place_of(message)[0])
             elif message is not None:
-                lines.append(self._lines([message]))
+                lines.append(self._lines_of([message]))
                 size += len(lines[-1])
             elif self._clock() >= waits_until:
                 raise no_answer_error(self._topic, "messages that were read do not come again")

@@ -23,9 +23,8 @@ from fsql.connectors.kafka.client import (
     place_of,
     topic_partitions,
 )
-from fsql.connectors.kafka.row_messages import RowPosition
+from fsql.connectors.kafka.row_messages import HEADER, RowPosition
 from fsql.connectors.kafka.transaction_writer import (
-    HEADER,
     PendingBundle,
     TransactionWriter,
     disk_error,

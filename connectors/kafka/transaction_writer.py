@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.connectors.kafka.client import kafka, place_of
+from fsql.connectors.kafka.row_messages import HEADER
 from fsql.runtime.sink import SinkDiskError, SinkLostError
 
 if TYPE_CHECKING:
@@ -26,8 +27,6 @@ if TYPE_CHECKING:
     from fsql.connectors.kafka.row_messages import RowMessage
     from fsql.runtime.batch import Root
 
-HEADER: Final = "fsql"
-"""The name of the header with the output and the position of a row."""
 _ROWS_MAX: Final = 50_000
 """A transaction begins no further bundle when it has so many rows."""
 _COMMIT_SECONDS: Final = 30.0
@@ -222,7 +221,8 @@ class TransactionWriter:
                     message.key,
                     partition,
                     on_delivery=self._on_delivery,
-                    headers=[header],
+                    headers=[header, *message.headers],
+                    timestamp=message.timestamp,
                 )
             except BufferError:
                 if time.monotonic() > until:

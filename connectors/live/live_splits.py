@@ -119,13 +119,22 @@ def _open_inflow(
     return inflow
 
 
-def live_split(name: str, table: Table, settings: Settings, context: ConnectorContext) -> Split:
+def live_split(
+    name: str,
+    table: Table,
+    settings: Settings,
+    context: ConnectorContext,
+    decoder: Callable[[], LineDecoder] | None = None,
+) -> Split:
     """Return the input of a table as one split, read directly or through its log.
+
+    `decoder` makes the decoders of its lines; without one they are those of the format.
 
     Raises:
         FsqlError: E534, if the options of the format are not valid.
     """
-    decoder, bounds = make_decoder(table.columns, settings), bound_options(table, settings)
+    decoder = decoder or make_decoder(table.columns, settings)
+    bounds = bound_options(table, settings)
     if context.front_logs is not None:
         return LogSplit(name, front_log_of(context.front_logs, table), decoder, bounds)
     return InflowSplit(
