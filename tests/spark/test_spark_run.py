@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import signal
 from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
@@ -100,6 +101,11 @@ def test_the_command_runs_on_spark(tmp_path: Path) -> None:
     command = process("run", script, "--engine=spark", "--master=local[1]", "--quiet")
     assert (command.communicate(), command.returncode) == ((b"", b""), 0)
     assert {p.name: p.read_text() for p in sorted(tmp_path.glob("*.jsonl"))} == example.expected
+
+
+def test_a_session_leaves_the_handler_of_ctrl_c(session: SparkSession) -> None:
+    assert session.version
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
 def test_a_master_that_is_no_address_is_an_error_of_the_user(tmp_path: Path) -> None:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
+import threading
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -159,8 +161,18 @@ def _start(master: str, partitions: int, java: Java, folder: Path) -> SparkSessi
         conf.set(name, value)
     with (folder / "spark.log").open("ab") as log:
         gateway = launch_gateway(conf, {"stdout": log, "stderr": log})  # type: ignore[no-untyped-call]
-    SparkContext(conf=conf, gateway=gateway)
+    with _own_handler_of_interrupts():
+        SparkContext(conf=conf, gateway=gateway)
     return SparkSession.builder.getOrCreate()
+
+
+@contextmanager
+def _own_handler_of_interrupts() -> Iterator[None]:
+    """Restore the handler of Ctrl-C: that of Spark calls Java, where another call may be in progress."""
+    before = signal.getsignal(signal.SIGINT)
+    yield
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGINT, before)
 
 
 def _stop(session: SparkSession | None) -> None:
