@@ -17,6 +17,9 @@ If the owners in force would have been worse than the first ones since the last 
 `RETURN_MIN`, and it does not pay to level the load, the first ones come back.  So a load that owners cannot
 follow makes a job little slower than one without ticks, and only once.
 
+What a worker does besides the work of its bins is averaged over all intervals that are known: it varies on a
+busy machine, and no owners can level it.
+
 Loads are compared by processor time, because by elapsed time a worker also seems busy while other programs
 use its core.  Whether the load is high is decided by elapsed time: a worker that waits for a core has no time
 left.  Only intervals after the last tick count.  After each tick that the optimizer has proposed, it needs
@@ -114,11 +117,35 @@ class _Levelling:
         self._tick_costs = TickCosts(plan, statistics, of_state)
         owned = by_owners(self._now, self._costs)
         self._fixed = [max(0.0, total - own) for total, own in zip(busy, owned, strict=True)]
+        if self._recorded is not None:
+            self._fixed = self._mean_fixed(intervals_of(statistics, 0, self._now.workers))
+            self._busy = [rest + own for rest, own in zip(self._fixed, owned, strict=True)]
         self._unknown = ""
         if known.unknown:
             self._unknown = f"no estimate of the cost of {', '.join(known.unknown)}"
         elif without_state := folds_without_state(plan, statistics):
             self._unknown = f"no estimate of the state of {', '.join(without_state)}"
+
+    def _mean_fixed(self, intervals: Sequence[Sequence[WorkerLoad]]) -> list[float]:
+        """Return the load of each worker that is not of its bins, over all intervals that are known.
+
+        That of two intervals varies so much on a busy machine that each tick would seem to pay.
+        """
+        assert self._recorded is not None
+        known = intervals[-self._recorded.intervals :]
+        in_force = [self._in_force(age) for age in range(len(known))]
+        loads = {owners: self._recorded.loads(owners) for owners in set(in_force)}
+        fixed = [
+            [max(0.0, each.busy - own) for each, own in zip(of_interval, owned, strict=True)]
+            for age, of_interval in enumerate(reversed(known))
+            for owned in [loads[in_force[age]][-1 - age]]
+        ]
+        return [sum(of_worker) / len(fixed) for of_worker in zip(*fixed, strict=True)]
+
+    def _in_force(self, age: int) -> Owners:
+        """Return the owners in an interval; the newest has the age 0."""
+        later = [tick.owners for tick in self._past if tick.age <= age]
+        return later[-1] if later else self._now
 
     def choose(self, waits: str) -> tuple[Owners | None, str]:
         """Return owners that level the load, if that pays.
