@@ -87,6 +87,8 @@ def fits(  # noqa: C901, PLR0911 - one for each kind
     and as unsigned types, too, and decimals without a fraction as UBIGINT; values that do not fit are
     malformed.
     """
+    if pa.types.is_null(found):
+        return True
     if declared.kind is Kind.MAP:
         return (
             pa.types.is_map(found)
@@ -131,8 +133,12 @@ def _decimal_fits(found: pa.DataType, declared: SqlType) -> bool:
     return whole <= declared.precision - declared.scale and scale <= declared.scale
 
 
-def convert(array: pa.Array, declared: SqlType) -> pa.Array:  # noqa: PLR0911 - one a kind
+def convert(  # noqa: C901, PLR0911 - one for each kind
+    array: pa.Array, declared: SqlType
+) -> pa.Array:
     """Return the column in the Arrow type of `declared`; values that cannot be converted are NULL."""
+    if pa.types.is_null(array.type):
+        return pa.nulls(len(array), arrow_type(declared))
     if declared.kind is Kind.MAP:
         parts = map_parts(array)
         keys, values = convert(parts.keys, declared.key), convert(parts.values, declared.value)
@@ -212,6 +218,8 @@ def without(column: pa.Array, rows: Iterable[int]) -> pa.Array:
 
 def _find_unconverted(given: pa.Array, converted: pa.Array, declared: SqlType) -> NDArray[np.bool_]:
     """Return which rows have a value, at any depth, that became NULL in the converted column."""
+    if pa.types.is_null(given.type):
+        return np.zeros(len(given), np.bool_)
     unconverted: NDArray[np.bool_] = (
         pc.and_(given.is_valid(), converted.is_null()).to_numpy(zero_copy_only=False).copy()
     )

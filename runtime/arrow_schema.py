@@ -61,6 +61,7 @@ def sql_type_of(kind: pa.DataType) -> SqlType | None:
         (pa.types.is_string(kind) or pa.types.is_large_string(kind), STRING),
         (kind == pa.string_view(), STRING),
         (is_binary(kind), BYTES),
+        (pa.types.is_null(kind), STRING),  # a column without a value has any type
         (pa.types.is_date(kind), DATE),
         (pa.types.is_time(kind), TIME),
         (pa.types.is_timestamp(kind), TIMESTAMP),

@@ -120,6 +120,14 @@ FITS = [
     (pa.array([1, None], pa.time32("s")), TIME, [1_000_000, None]),
     (pa.array([1_999], pa.time64("ns")), TIME, [1]),
     (pa.array([[1], None], pa.list_(pa.int16())), array_of(BIGINT), [(1,), None]),
+    (pa.array([[None], None], pa.list_(pa.null())), array_of(INT), [(None,), None]),
+    *(
+        (pa.nulls(2), declared, [None, None])
+        for declared in (
+            *(STRING, INT, BOOLEAN, DATE, TIME, TIMESTAMP, BYTES, UBIGINT, decimal_type(9, 2)),
+            *(array_of(INT), map_of(STRING, INT), row_of((("x", STRING),))),
+        )
+    ),
 ]
 
 
@@ -321,3 +329,8 @@ def test_a_reader_goes_on_in_the_middle(tmp_path: Path) -> None:
     pq.write_table(pa.table({"n": list(range(51))}), path)
     with pytest.raises(FsqlError, match="E536"):
         split.open(source_offset)
+
+
+def test_a_column_without_a_type_is_inferred_as_text(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"a": [1], "b": pa.nulls(1)}), tmp_path / "a")
+    assert infer_file_columns(tmp_path / "a") == (Column("a", BIGINT), Column("b", STRING))
