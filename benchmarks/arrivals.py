@@ -18,7 +18,7 @@ from fsql.connectors.tcp.reference import ConsumerServer
 from fsql.runtime.batch import Root, origin
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Sequence
 
     from fsql.connectors.tcp.reference import StoredRows
 
@@ -43,7 +43,7 @@ class _MemoryStore(NullStore):
         self.pieces: list[bytes] = []
         self._added: list[bytes] = []
 
-    def append(self, data: Iterable[memoryview]) -> None:
+    def append(self, data: Sequence[memoryview]) -> None:
         """Keep the bytes until their bundle is whole."""
         self._added += map(bytes, data)
 

@@ -9,8 +9,6 @@ import numpy as np
 from fsql.runtime.dataflow.barrier import Released
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from fsql.formats.lines import LineEncoder
     from fsql.runtime.cluster.delivery import Contents
     from fsql.runtime.ports import Release
@@ -23,13 +21,14 @@ class ReleasedLines:
         self._encoder = encoder
         self.header = encoder.header
 
-    def __call__(self, contents: Contents) -> Iterable[memoryview]:
+    def __call__(self, contents: Contents) -> list[memoryview]:
         """Return the lines of released rows; a worker may have encoded them already."""
         assert isinstance(contents, Released)
         release = contents.release
         if release.encoded:
             return [encoded_text(release)]
-        return map(memoryview, self._encoder.encode(release.columns, release.operations))
+        lines = self._encoder.encode(release.columns, release.operations)
+        return [memoryview(line) for line in lines]
 
 
 def encoded_text(release: Release) -> memoryview:

@@ -8,7 +8,7 @@ from fsql.connectors import paths
 from fsql.runtime.batch import START
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Sequence
 
     from fsql.connectors.context import OutputStream
     from fsql.runtime.batch import Root
@@ -32,7 +32,7 @@ class NullStore:
         """Return True: no earlier bytes are known."""
         return True
 
-    def append(self, data: Iterable[memoryview]) -> None:
+    def append(self, data: Sequence[memoryview]) -> None:
         """Drop the bytes."""
 
     def commit(self, position: Root) -> None:
@@ -64,7 +64,7 @@ class StreamStore(NullStore):
         self._added = []
         return super().open(opening)
 
-    def append(self, data: Iterable[memoryview]) -> None:
+    def append(self, data: Sequence[memoryview]) -> None:
         """Keep the bytes until their bundle is complete."""
         self._added += data
 

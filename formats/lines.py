@@ -20,7 +20,7 @@ import pyarrow as pa
 from fsql.formats.malformed import EXCERPT_BYTES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
@@ -234,8 +234,8 @@ class LineEncoder(Protocol):
 
     def encode(
         self, columns: Sequence[pa.Array], operations: NDArray[np.int8] | None
-    ) -> Iterable[pa.Buffer]:
-        """Return whole lines, in order, in one or more buffers; these may be encoded when they are taken."""
+    ) -> Sequence[pa.Buffer]:
+        """Return whole lines, in order, in one or more buffers."""
 
     def encode_rows(
         self, columns: Sequence[pa.Array], operations: NDArray[np.int8] | None

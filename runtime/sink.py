@@ -11,14 +11,13 @@ to another process is in `fsql.connectors.tcp.remote_sink`.
 
 from __future__ import annotations
 
-from itertools import chain
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.runtime.batch import START, position_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Sequence
 
     from fsql.runtime.batch import Root
     from fsql.runtime.cluster.delivery import Bundle, Contents, DeliveryOption
@@ -128,7 +127,7 @@ class SinkStore(Protocol):
     def open(self, opening: OpenRequest) -> Root:
         """Begin an epoch; return the position that the store has."""
 
-    def append(self, data: Iterable[memoryview]) -> None:
+    def append(self, data: Sequence[memoryview]) -> None:
         """Append bytes; they count when they are committed."""
 
     def commit(self, position: Root) -> None:
@@ -146,17 +145,17 @@ class ContentsEncoder(Protocol):
 
     header: bytes
 
-    def __call__(self, contents: Contents) -> Iterable[memoryview]:
-        """Return whole lines, in order, in one or more pieces; these may be encoded when they are taken."""
+    def __call__(self, contents: Contents) -> Sequence[memoryview]:
+        """Return whole lines, in order, in one or more pieces."""
 
 
-def bundle_bytes(lines: ContentsEncoder, bundle: Bundle, *, header: bool) -> Iterator[memoryview]:
+def bundle_bytes(lines: ContentsEncoder, bundle: Bundle, *, header: bool) -> list[memoryview]:
     """Return the bytes of a bundle, or a part of one; the first bundle includes the header, if it is due."""
     due = header and bundle.part == 0 and bundle.follows == START
-    if due and lines.header:
-        yield memoryview(lines.header)
+    data = [memoryview(lines.header)] if due and lines.header else []
     if bundle.contents is not None:
-        yield from lines(bundle.contents)
+        data += lines(bundle.contents)
+    return data
 
 
 class Sequencer:
@@ -244,9 +243,8 @@ class LocalSink:
             self._acknowledged.append(sequencer.position)
             return
         data = bundle_bytes(self._lines, bundle, header=self._store.empty)
-        first = next(data, None)
-        if first is not None:
-            self._store.append(chain((first,), data))
+        if data:
+            self._store.append(data)
         if bundle.last:
             self._store.commit(bundle.ends)
             sequencer.on_stored(bundle.ends)

@@ -20,7 +20,7 @@ from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.connectors.streams.replay import CHECKED_BYTES, not_replayable, read_hash
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
     from pathlib import Path
 
     from fsql.runtime.cluster.delivery import Contents
@@ -130,7 +130,7 @@ class CompressedLines:
         """Return the lines, compressed."""
         return [memoryview(self._compress(self._lines(contents)))]
 
-    def _compress(self, lines: Iterable[bytes | memoryview]) -> bytes:
+    def _compress(self, lines: Sequence[bytes | memoryview]) -> bytes:
         data = b"".join(lines)
         if self._codec == "gzip":
             return gzip.compress(data, _GZIP_LEVEL, mtime=0)

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import os
-import stat
-from functools import partial
 from typing import TYPE_CHECKING
 
 from fsql.connectors import paths
-from fsql.connectors.file.overlapped_writes import OverlappedWrites
 from fsql.runtime.batch import START
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Sequence
     from pathlib import Path
 
     from fsql.runtime.batch import Root
@@ -26,9 +23,6 @@ class LineFile:
         self._path = path
         self._append = append
         self._descriptor: int | None = None
-        self._is_regular = False
-        """Whether a write never waits for a reader, so that a thread may be waited for."""
-        self._writes = OverlappedWrites()
 
     def open(self, opening: OpenRequest) -> Root:
         """Create the file, or empty it unless lines are to be appended.
@@ -46,7 +40,6 @@ class LineFile:
             self._descriptor = os.open(self._path, flags, 0o666)
         except OSError as error:
             raise paths.open_error("E532", self._path, error) from None
-        self._is_regular = stat.S_ISREG(os.fstat(self._descriptor).st_mode)
         return START
 
     @property
@@ -54,22 +47,20 @@ class LineFile:
         """Return whether the file has no bytes."""
         return self._descriptor is not None and os.fstat(self._descriptor).st_size == 0
 
-    def append(self, data: Iterable[memoryview]) -> None:
-        """Write whole lines; all are written when it returns.
+    def append(self, data: Sequence[memoryview]) -> None:
+        """Write whole lines.
 
         Raises:
             FsqlError: E535, if the operating system refuses, for example because the disk is full.
         """
         assert self._descriptor is not None
-        try:
-            try:
-                for piece in data:
-                    write = partial(_write, self._descriptor, piece.cast("B"))
-                    self._writes.write(write, piece.nbytes if self._is_regular else 0)
-            finally:
-                self._writes.wait()
-        except OSError as error:
-            raise paths.io_error("writing", self._path, error) from None
+        for piece in data:
+            rest = piece.cast("B")
+            while rest:
+                try:
+                    rest = rest[os.write(self._descriptor, rest) :]
+                except OSError as error:
+                    raise paths.io_error("writing", self._path, error) from None
 
     def commit(self, position: Root) -> None:
         """Do nothing: no position is kept."""
@@ -85,14 +76,8 @@ class LineFile:
         """
         if self._descriptor is None:
             return
-        self._writes.close()
         descriptor, self._descriptor = self._descriptor, None
         try:
             os.close(descriptor)
         except OSError as error:
             raise paths.io_error("writing", self._path, error) from None
-
-
-def _write(descriptor: int, data: memoryview) -> None:
-    while data:
-        data = data[os.write(descriptor, data) :]

@@ -19,7 +19,6 @@ from __future__ import annotations
 import errno
 import threading
 from contextlib import contextmanager
-from functools import partial
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -29,14 +28,13 @@ from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.connectors import paths
 from fsql.connectors.file.file_layer import FileLayer
 from fsql.connectors.file.journal import Journal, JournalEntry
-from fsql.connectors.file.overlapped_writes import OverlappedWrites
 from fsql.connectors.streams.replay import CHECKED_BYTES
 from fsql.runtime.batch import START, Root
 from fsql.runtime.cluster.delivery import DeliveryOption
 from fsql.runtime.sink import SinkDiskError, SinkLostError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from fsql.runtime.sink import OpenRequest
@@ -84,7 +82,6 @@ class FileStore:
         self._append = append
         self._owner = ""
         self._files = FileLayer() if files is None else files
-        self._writes = OverlappedWrites()
         self._journal = Journal(journal, self._files, FileEntry)
         self._descriptors = threading.Lock()
         self._descriptor: int | None = None
@@ -138,8 +135,8 @@ class FileStore:
         """Return whether the file has no committed bytes."""
         return self._length == 0
 
-    def append(self, data: Iterable[memoryview]) -> None:
-        """Append bytes; all are written when it returns.
+    def append(self, data: Sequence[memoryview]) -> None:
+        """Append bytes.
 
         Raises:
             FsqlError: E535, if the operating system refuses.
@@ -149,21 +146,16 @@ class FileStore:
         with self._translate_errors():
             if not self._same_in_all_epochs and self._journal.is_superseded:
                 raise self._epoch_error()
-            try:
-                for piece in data:
-                    self._append_piece(self._descriptor, piece.cast("B"))
-            finally:
-                self._writes.wait()
-
-    def _append_piece(self, descriptor: int, octets: memoryview) -> None:
-        self._hasher.update(octets)
-        rest = octets[self._count_equal(octets) :]
-        start = self._length + len(octets) - len(rest)
-        if rest and start < self._old_length:
-            self._files.truncate(descriptor, start)
-            self._old_length = start
-        self._writes.write(partial(self._files.write, descriptor, rest, start), len(rest))
-        self._length += len(octets)
+            for piece in data:
+                octets = piece.cast("B")
+                self._hasher.update(octets)
+                rest = octets[self._count_equal(octets) :]
+                start = self._length + len(octets) - len(rest)
+                if rest and start < self._old_length:
+                    self._files.truncate(self._descriptor, start)
+                    self._old_length = start
+                self._files.write(self._descriptor, rest, start)
+                self._length += len(octets)
 
     def commit(self, position: Root) -> None:
         """Write the current position and length into the journal.
@@ -199,7 +191,6 @@ class FileStore:
 
     def close(self) -> None:
         """Close file and journal."""
-        self._writes.close()
         with self._descriptors:
             self._journal.close()
             if self._descriptor is not None:

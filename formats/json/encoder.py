@@ -33,7 +33,7 @@ from fsql.formats.lines import line_array
 from fsql.runtime.few_rows import FEW_ROWS_IN_C
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
@@ -125,8 +125,8 @@ class JsonEncoder:
 
     def encode(
         self, columns: Sequence[pa.Array], operations: Operations | None = None
-    ) -> Iterable[pa.Buffer]:
-        """Return whole lines in order, in buffers of less than 1 GiB, which are encoded when they are taken.
+    ) -> list[pa.Buffer]:
+        """Return whole lines in order, in buffers of less than 1 GiB.
 
         `operations` are indexes into `fsql.runtime.ports.OPERATIONS`, one for each row; they are given
         if and only if the encoder has a name for them.
@@ -137,7 +137,7 @@ class JsonEncoder:
         text = self._encode_few(columns, operations)
         if text is not None:
             return [pa.py_buffer(text)] if text else []
-        return (lines.text for lines in self._encode_parts(columns, operations, _ROWS_MAX))
+        return [lines.text for lines in self._encode_parts(columns, operations, _ROWS_MAX)]
 
     def encode_rows(
         self, columns: Sequence[pa.Array], operations: Operations | None
@@ -172,24 +172,28 @@ class JsonEncoder:
 
     def _encode_parts(
         self, columns: Sequence[pa.Array], operations: Operations | None, part_rows: int
-    ) -> Iterator[_Lines]:
-        for low in range(0, len(columns[0]), part_rows):
+    ) -> list[_Lines]:
+        rows = len(columns[0])
+        if rows <= part_rows:
+            return self._encode_within(columns, operations)
+        encoded = []
+        for low in range(0, rows, part_rows):
             part = [column.slice(low, part_rows) for column in columns]
             labels = None if operations is None else operations[low : low + part_rows]
-            yield from self._encode_within(part, labels)
+            encoded += self._encode_within(part, labels)
+        return encoded
 
     def _encode_within(
         self, columns: Sequence[pa.Array], operations: Operations | None
-    ) -> Iterator[_Lines]:
+    ) -> list[_Lines]:
         """Return the lines of a part of a batch, cut further where they would be too long."""
         lines = self._encode(columns, operations)
         if lines is not None:
-            yield lines
-            return
+            return [lines]
         rows = len(columns[0])
         if rows == 1:
             raise row_too_long()
-        yield from self._encode_parts(columns, operations, -(-rows // 2))
+        return self._encode_parts(columns, operations, -(-rows // 2))
 
     def _encode(self, columns: Sequence[pa.Array], operations: Operations | None) -> _Lines | None:
         """Return the lines in one buffer, None if it would be too long."""

@@ -33,7 +33,7 @@ from fsql.runtime.sink import LocalSink, OpenReply, OpenRequest
 from fsql.runtime.wire.seal import VERSION
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from fsql.runtime.cluster.coordinator_events import CoordinatorEffect, CoordinatorEvent
     from fsql.runtime.hosts.ports import Steps
@@ -180,7 +180,7 @@ def test_a_worker_of_another_version_is_told_of_and_told() -> None:
 
 def test_a_local_consumer_is_synced_while_it_stores() -> None:
     class Slow(NullStore):
-        def append(self, data: Iterable[memoryview]) -> None:
+        def append(self, data: Sequence[memoryview]) -> None:
             del data
             consumer.sync()
 

@@ -151,7 +151,7 @@ def test_a_large_batch_is_written_in_parts() -> None:
     rows = 100_000
     columns = [pa.array([f"w{i % 7}" for i in range(rows)]).dictionary_encode()]
     columns.append(pa.array(np.arange(rows)))
-    buffers = list(JsonEncoder(["w", "n"], [STRING, BIGINT]).encode(columns))
+    buffers = JsonEncoder(["w", "n"], [STRING, BIGINT]).encode(columns)
     expected = "".join(f'{{"w":"w{i % 7}","n":{i}}}\n' for i in range(rows))
     assert b"".join(buffers).decode() == expected
     assert all(bytes(buffer).endswith(b"\n") for buffer in buffers)
@@ -164,8 +164,8 @@ def test_no_buffer_is_longer_than_its_limit(monkeypatch: pytest.MonkeyPatch) -> 
     rows = [("w" * (i % 50), f"own {i}", tuple(range(i % 7))) for i in range(1_000)]
     columns = [to_arrow([row[i] for row in rows], types[i]) for i in range(3)]
     columns[0] = columns[0].dictionary_encode()
-    buffers = list(JsonEncoder(["a", "b", "c"], types).encode(columns))
+    buffers = JsonEncoder(["a", "b", "c"], types).encode(columns)
     assert b"".join(buffers) == naive_lines(rows, ["a", "b", "c"], types)
     assert max(len(buffer) for buffer in buffers) <= 2_000
     with pytest.raises(FsqlError, match="E535: a row is longer than 2,000 bytes"):
-        list(JsonEncoder(["a"], [STRING]).encode([pa.array(["x", "y" * 3_000])]))
+        JsonEncoder(["a"], [STRING]).encode([pa.array(["x", "y" * 3_000])])
