@@ -43,7 +43,7 @@ def with_message_key(
             help=f"remove '{KEY_FORMAT}': a change event has the columns of the key",
         )
     names = [column.name for column in columns]
-    fields = _fields(table, options, names)
+    fields = _fields(options, names)
     of_table = None if primary_key is None else [names[index] for index in primary_key]
     if fields is None:
         fields = of_table
@@ -130,7 +130,7 @@ def _check_attributes(table: syntax.CreateTable, fields: list[str]) -> None:
             )
 
 
-def _fields(table: syntax.CreateTable, options: TableOptions, names: list[str]) -> list[str] | None:
+def _fields(options: TableOptions, names: list[str]) -> list[str] | None:
     """Return the columns that an option names, None if there is no such option.
 
     Raises:
@@ -151,7 +151,6 @@ def _fields(table: syntax.CreateTable, options: TableOptions, names: list[str]) 
         if name in found:
             raise refusal("E205", f'column "{name}" is in the key more than once', span)
         found.append(name)
-    del table
     return found
 
 

@@ -179,13 +179,9 @@ def test_a_job_that_is_killed_has_each_row_once(
 ) -> None:
     topic, target, script = broker.new_topic(), broker.new_topic(), tmp_path / "job.sql"
     script.write_text(
-        table(broker, topic).replace(
-            "n BIGINT",
-            "n BIGINT, part BIGINT METADATA FROM 'partition', \"offset\" BIGINT METADATA",
-        )
-        + "CREATE TABLE w (p BIGINT, n BIGINT) WITH ('connector' = 'kafka',"
+        table(broker, topic) + "CREATE TABLE w (p BIGINT, n BIGINT) WITH ('connector' = 'kafka',"
         f" 'servers' = '{broker.servers}', 'topic' = '{target}');\n"
-        'INSERT INTO w SELECT part, "offset" FROM t; SELECT p, n FROM t;'
+        "INSERT INTO w SELECT p, n FROM t; SELECT p, n FROM t;"
     )
     sent: dict[int, list[int]] = defaultdict(list)
 
