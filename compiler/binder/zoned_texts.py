@@ -10,8 +10,8 @@ from fsql.compiler.binder.time_zone import constant_zone, in_zone, utc_to_instan
 from fsql.compiler.expression import Call, Cast, Expression, Literal
 from fsql.compiler.functions.coercion import coerce
 from fsql.compiler.functions.evaluate import constant_value
+from fsql.compiler.functions.read_patterns import READ
 from fsql.compiler.functions.table import FUNCTIONS
-from fsql.compiler.functions.time_pattern_families import JAVA
 from fsql.compiler.functions.time_patterns import pattern_of
 from fsql.compiler.functions.time_texts import FORMATTED, SECONDS_PATTERN
 from fsql.compiler.sqltypes import INT, INTEGER_RANGES, STRING, TIMESTAMP, UBIGINT, Kind
@@ -61,8 +61,8 @@ def _check_pattern(made: Call, span: Span) -> None:
 
 
 def _pattern_has_zone(made: Expression) -> bool:
-    """Return whether the call of a function parses a text by a Java pattern that contains a zone."""
-    return isinstance(made, Call) and len(made.arguments) > 1 and _has_zone(JAVA, made.arguments[1])
+    """Return whether the call of a function parses a text by a pattern that contains a zone."""
+    return isinstance(made, Call) and len(made.arguments) > 1 and _has_zone(READ, made.arguments[1])
 
 
 def _has_zone(family: Family, pattern: Expression) -> bool:

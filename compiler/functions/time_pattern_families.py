@@ -1,4 +1,4 @@
-"""The three families of patterns of times, each a table of directives.
+"""The patterns of times of Java and of strftime, each a table of directives.
 
 The pages of functions list the directives; others are refused, so that no pattern means
 something else than in the system that it comes from.
@@ -139,80 +139,5 @@ def _strftime_pieces(text: str) -> list[PatternPiece]:
     return pieces
 
 
-def _pad(name: str) -> str:
-    """Return a name in the width of the longest, as PostgreSQL writes it."""
-    return name.ljust(9)
-
-
-_SHAPES: Final = (str, str.upper, str.lower)
-"""What a template in capitals, or not, makes of a name."""
-
-
-def _name_shapes(directive: str) -> dict[str, PatternPiece]:
-    """Return the three shapes of the long and the short name of a month or a day."""
-    make = month_name if directive.startswith("Mon") else day_name
-    short_directive = "Mon" if make is month_name else "Dy"
-    made = {}
-    for shape in _SHAPES:
-        made[shape(directive)] = make(lambda name, s=shape: _pad(s(name)))  # type: ignore[misc]
-        made[f"FM{shape(directive)}"] = make(shape)
-        made[shape(short_directive)] = make(lambda name, s=shape: s(name[:3]))  # type: ignore[misc]
-    return made
-
-
-_POSTGRES_NUMBERS: Final = {
-    "YYYY": ("year", 4),
-    "YY": ("year of century", 2),
-    "IYYY": ("ISO year", 4),
-    "IW": ("ISO week", 2),
-    "ID": ("ISO weekday", 1),
-    "Q": ("quarter", 1),
-    "MM": ("month", 2),
-    "DDD": ("day of year", 3),
-    "DD": ("day", 2),
-    "D": ("weekday from Sunday, 1", 1),
-    "HH24": ("hour", 2),
-    "HH12": ("hour of 12", 2),
-    "HH": ("hour of 12", 2),
-    "MI": ("minute", 2),
-    "SS": ("second", 2),
-}
-
-_POSTGRES: Final[Mapping[str, PatternPiece]] = {
-    **{name: number(part, width) for name, (part, width) in _POSTGRES_NUMBERS.items()},
-    **{f"FM{name}": number(part, 1) for name, (part, _) in _POSTGRES_NUMBERS.items()},
-    **_name_shapes("Month"),
-    **_name_shapes("Day"),
-    "MS": fraction(3),
-    "US": fraction(6),
-    **dict.fromkeys(("AM", "PM"), am_or_pm("AM", "PM")),
-    **dict.fromkeys(("am", "pm"), am_or_pm("am", "pm")),
-}
-"""The templates of PostgreSQL's TO_CHAR."""
-
-_POSTGRES_TOKEN: Final = re.compile(
-    r'"([^"]*)"|'
-    f"({'|'.join(sorted(map(re.escape, _POSTGRES), key=lambda name: (-len(name), name)))})"
-    r"|([^A-Za-z\"])",
-    re.DOTALL,
-)
-
-
-def _postgres_pieces(text: str) -> list[PatternPiece]:
-    pieces = []
-    at = 0
-    while at < len(text):
-        found = _POSTGRES_TOKEN.match(text, at)
-        if found is None:
-            letters = re.match(r'"|[A-Za-z]+', text[at:])
-            assert letters is not None
-            raise PatternError(f"has {letters[0]}, which is not supported; write text in quotes")
-        quoted, template, sign = found.groups()
-        pieces.append(_POSTGRES[template] if template else text_piece(quoted or sign or ""))
-        at = found.end()
-    return pieces
-
-
 JAVA: Final = Family("Java", _java_pieces)
 STRFTIME: Final = Family("strftime", _strftime_pieces)
-POSTGRES: Final = Family("PostgreSQL", _postgres_pieces)

@@ -36,6 +36,7 @@ PATTERN_LENGTH_MAX: Final = 1_000
 _NUMBERS: Final[dict[str, Callable[[datetime], int]]] = {
     "year": lambda at: at.year,
     "year of century": lambda at: at.year % 100,
+    "year from 1970 to 2069": lambda at: at.year % 100,
     "quarter": lambda at: (at.month + 2) // 3,
     "month": lambda at: at.month,
     "day": lambda at: at.day,
@@ -43,18 +44,31 @@ _NUMBERS: Final[dict[str, Callable[[datetime], int]]] = {
     "ISO year": lambda at: at.isocalendar().year,
     "ISO week": lambda at: at.isocalendar().week,
     "ISO weekday": lambda at: at.isoweekday(),
+    "day of ISO year": lambda at: at.isocalendar().week * 7 + at.isoweekday() - 7,
+    "week of year": lambda at: (at.timetuple().tm_yday + 6) // 7,
+    "week of month": lambda at: (at.day + 6) // 7,
+    "Julian day": lambda at: at.toordinal() + 1_721_425,
+    "century": lambda at: (at.year + 99) // 100,
     "weekday from Sunday, 0": lambda at: at.isoweekday() % 7,
     "weekday from Sunday, 1": lambda at: at.isoweekday() % 7 + 1,
     "hour": lambda at: at.hour,
     "hour of 12": lambda at: (at.hour - 1) % 12 + 1,
     "minute": lambda at: at.minute,
     "second": lambda at: at.second,
+    "second of the day": lambda at: at.hour * 3_600 + at.minute * 60 + at.second,
 }
 """The parts of a time that are numbers."""
 
-_READ: Final = {"year": 4, "year of century": 2, "day of year": 3}
+_READ: Final = {"year": 4, "year of century": 2, "year from 1970 to 2069": 2, "day of year": 3}
 """How many digits a part has at most; two unless listed."""
-_LENGTHS_US: Final = {"hour": 3_600, "hour of 12": 3_600, "minute": 60, "second": 1}
+_YEARS: Final = frozenset({"year", "year of century", "year from 1970 to 2069"})
+_LENGTHS_US: Final = {
+    "hour": 3_600,
+    "hour of 12": 3_600,
+    "minute": 60,
+    "second": 1,
+    "second of the day": 1,
+}
 """The parts of a day, by the seconds in which they change."""
 
 
@@ -83,7 +97,7 @@ def number(part: str, width: int) -> PatternPiece:
     most = _READ.get(part, 2)
     digits = rf"\d{{{width}}}" if width >= most else rf"\d{{{max(width, 1)},{most}}}"
     step = _LENGTHS_US.get(part, 86_400) * _SECOND_US
-    known = part in _READ or part in _LENGTHS_US or part in {"month", "day"}
+    known = part in _READ or part in {"month", "day", "hour", "hour of 12", "minute", "second"}
     return PatternPiece(part, lambda at: f"{of(at):0{width}d}", digits if known else None, step)
 
 
@@ -147,6 +161,18 @@ class Pattern:
         self.has_zone = "zone" in self._parts
         self._expression: re.Pattern[str] | None = None
 
+    @property
+    def parts(self) -> tuple[tuple[str | None, str], ...]:
+        """The parts of a time in their order, each with the text that it is to be followed by."""
+        found: list[tuple[str | None, str]] = [(None, "")]
+        for piece in self._pieces:
+            if piece.part is not None:
+                found.append((piece.part, ""))
+            else:
+                part, text = found[-1]
+                found[-1] = part, text + piece.write(_EPOCH)
+        return tuple(found)
+
     def write(self, at_us: int) -> str:
         """Return a timestamp as text."""
         at = _EPOCH + timedelta(microseconds=at_us)
@@ -168,7 +194,9 @@ class Pattern:
         twice = next((part for part in parts if parts.count(part) > 1), None)
         if twice is not None:
             return f"reads the {twice} twice"
-        if not of_time and not {"year", "year of century"} & set(parts):
+        if {"month", "month name"} <= set(parts):
+            return "reads the month twice"
+        if not of_time and not _YEARS & set(parts):
             return "reads no year"
         if ("hour of 12" in parts) != ("half of the day" in parts):
             return "needs both an hour of 12 and the half of the day"
@@ -202,6 +230,8 @@ def _moment(parts: dict[str, str]) -> int:
     year = int(parts.get("year", 1970))
     if "year of century" in parts:
         year = 2000 + int(parts["year of century"])
+    if "year from 1970 to 2069" in parts:
+        year = 1970 + (int(parts["year from 1970 to 2069"]) + 30) % 100
     month = int(parts.get("month", 1))
     if "month name" in parts:
         month = [name[:3].lower() for name in MONTHS].index(parts["month name"][:3].lower()) + 1
@@ -264,9 +294,13 @@ class Family:
         try:
             pattern = pattern_of(self, text)
         except PatternError as error:
-            return f"pattern of {self.name} {error}"
+            return self.told(str(error))
         wrong = pattern.reading_error() if reading else None
-        return wrong and f"pattern of {self.name} {wrong}"
+        return wrong and self.told(wrong)
+
+    def told(self, error: str) -> str:
+        """Return what is wrong with a pattern as a message."""
+        return f"pattern of {self.name} {error}"
 
     def reading_error(self, text: str) -> str | None:
         """Return what is wrong with a pattern that is to read, or None."""
@@ -277,4 +311,4 @@ class Family:
         if wrong := self.error(text):
             return wrong
         wrong = pattern_of(self, text).time_error(reading=reading)
-        return wrong and f"pattern of {self.name} {wrong}"
+        return wrong and self.told(wrong)

@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.functions.dates import date_of, parse_date
 from fsql.compiler.functions.failure import RowFailure
+from fsql.compiler.functions.postgres_patterns import POSTGRES
+from fsql.compiler.functions.read_patterns import READ
 from fsql.compiler.functions.signature import Function, Nullability, Signature
-from fsql.compiler.functions.time_pattern_families import JAVA, POSTGRES, STRFTIME
+from fsql.compiler.functions.time_pattern_families import JAVA, STRFTIME
 from fsql.compiler.functions.time_patterns import Family, pattern_of
 from fsql.compiler.functions.timestamps import in_range, parse_timestamp
 from fsql.compiler.sqltypes import BIGINT, DATE, STRING, TIME, TIMESTAMP
@@ -35,13 +37,13 @@ def _read(family: Family) -> Callable[[str, str], int]:
 
 
 def _to_timestamp(text: str, pattern: str | None = None) -> int:
-    return parse_timestamp(text) if pattern is None else _read(JAVA)(text, pattern)
+    return parse_timestamp(text) if pattern is None else _read(READ)(text, pattern)
 
 
 def _to_date(text: str, pattern: str | None = None) -> int:
     if pattern is None:
         return parse_date(text)
-    return date_of(in_range(pattern_of(JAVA, pattern).read(text, DATE)))
+    return date_of(in_range(pattern_of(READ, pattern).read(text, DATE)))
 
 
 def _parse_time(text: str, pattern: str) -> int:
@@ -69,7 +71,7 @@ def _from_unixtime(seconds: int, pattern: str = SECONDS_PATTERN) -> str:
 
 
 def _unix_timestamp(given: int | str, pattern: str = SECONDS_PATTERN) -> int:
-    at_us = given if isinstance(given, int) else _read(JAVA)(given, pattern)
+    at_us = given if isinstance(given, int) else _read(READ)(given, pattern)
     return at_us // _SECOND_US
 
 
@@ -118,7 +120,7 @@ TIME_TEXTS: Final = (
             Signature(_TEXT, TIMESTAMP, _to_timestamp, fallible=True),
             Signature(_TWO, TIMESTAMP, _to_timestamp, fallible=True),
         ),
-        literal_check=JAVA.reading_error,
+        literal_check=READ.reading_error,
         literal_index=1,
     ),
     Function(
@@ -129,7 +131,7 @@ TIME_TEXTS: Final = (
             Signature(_TWO, TIMESTAMP, _or_null(_to_timestamp)),
         ),
         Nullability.ALWAYS,
-        literal_check=JAVA.reading_error,
+        literal_check=READ.reading_error,
         literal_index=1,
     ),
     Function(
@@ -139,7 +141,7 @@ TIME_TEXTS: Final = (
             Signature(_TEXT, DATE, _to_date, fallible=True),
             Signature(_TWO, DATE, _to_date, fallible=True),
         ),
-        literal_check=JAVA.reading_error,
+        literal_check=READ.reading_error,
         literal_index=1,
     ),
     Function(
@@ -150,7 +152,7 @@ TIME_TEXTS: Final = (
             Signature(_TWO, DATE, _or_null(_to_date)),
         ),
         Nullability.ALWAYS,
-        literal_check=JAVA.reading_error,
+        literal_check=READ.reading_error,
         literal_index=1,
     ),
     Function(
@@ -187,7 +189,7 @@ TIME_TEXTS: Final = (
             Signature(_TWO, BIGINT, _unix_timestamp, fallible=True),
         ),
         of_instants=True,
-        literal_check=JAVA.reading_error,
+        literal_check=READ.reading_error,
         literal_index=1,
     ),
 )

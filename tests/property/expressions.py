@@ -110,7 +110,7 @@ LITERALS: Final = {
     ),
     **dict.fromkeys(
         ("to_timestamp", "try_to_timestamp", "to_date", "try_to_date", "unix_timestamp"),
-        ("yyyy-MM-dd", "yyyy-MM-dd'T'HH:mm:ssX", "y"),
+        ("yyyy-MM-dd", "yyyy-MM-dd'T'HH:mm:ssX", "y", 'YYYY-MM-DD"T"HH24:MI'),
     ),
     **dict.fromkeys(("format_time", "parse_time"), ("HH:mm:ss.SSS", "hh a", "'at' H")),
     "strftime": ("%Y-%m-%d %H", "%f", "%j %a"),

@@ -85,7 +85,25 @@ _TEMPLATES: Final = {
     "YYYY-MM-DD HH24:MI:SS.US": "%Y-%m-%d %H:%M:%S.%f",
     "FMDay DD FMMonth YY HH12 am": "%A %d %B %y %I {lower}",
     "IYYY IW ID DDD": "%G %V %u %j",
+    "yyyy-mm-dd hh24:mi:ss.us": "%Y-%m-%d %H:%M:%S.%f",
+    "fmday dd fmmonth yy": "{lower day} %d {lower month} %y",
 }
+_LOWER: Final = {"{lower}": "%p", "{lower day}": "%A", "{lower month}": "%B"}
+"""What DuckDB writes in capitals only."""
+_READ_TEMPLATES: Final = {
+    "DD.MM.YYYY HH24:MI": "%d.%m.%Y %H:%M",
+    "dd.mm.yyyy hh12:mi am": "%d.%m.%Y %I:%M %p",
+    "DD Month YYYY": "%d %B %Y",
+    "DD Mon YYYY": "%d %b %Y",
+}
+_DATES_AS_TEXT: Final = Column(
+    STRING,
+    (
+        *(None, "", "29.2.2024 7:05", "29.02.2024 23:59", "30.02.2024 00:00", "1.1.0001 0:00"),
+        *("29.2.2024 24:00", "29.2.2024 7:05 PM", "29.2.2024 12:05 am", "29.2.2024 13:00 AM"),
+        *("1 September 2024", "01 sep 2024", "31 SEP 2024", "1 Sept 2024", "31 december 9999"),
+    ),
+)
 _TIMES_AS_TEXT: Final = Column(
     STRING,
     (
@@ -102,6 +120,15 @@ def _formats(name: str) -> list[ComparedFunction]:
         for ours, theirs in families[name].items()
         if "%g" not in ours
     ]
+
+
+def _lower_names(directives: str) -> str:
+    """Return a call of strftime in which the names of `_LOWER` are in lower case."""
+    sql = f"strftime({{0}}, '{directives}')"
+    for name, directive in _LOWER.items():
+        word = f"<{name[1:-1]}>"
+        sql = f"replace({sql.replace(name, word)}, '{word}', lower(strftime({{0}}, '{directive}')))"
+    return sql
 
 
 _REWRITTEN: Final = ComparedFunction(
@@ -158,18 +185,17 @@ JUDGED: Final[Mapping[str, list[ComparedFunction]]] = {
         for flags in ("g", "i", "gi", "c")
     ],
     "to_char": [
-        ComparedFunction(
-            f"replace(strftime({{0}}, '{theirs}'), '{{lower}}', lower(strftime({{0}}, '%p')))".replace(
-                "{lower}", "<p>"
-            ),
-            (TIMES, *constants(ours)),
-        )
+        ComparedFunction(_lower_names(theirs), (TIMES, *constants(ours)))
         for ours, theirs in _TEMPLATES.items()
     ],
     "try_to_timestamp": [
         ComparedFunction(
             "try_strptime({0}, '%Y-%m-%d')", (_TIMES_AS_TEXT, *constants("yyyy-MM-dd"))
-        )
+        ),
+        *(
+            ComparedFunction(f"try_strptime({{0}}, '{theirs}')", (_DATES_AS_TEXT, *constants(ours)))
+            for ours, theirs in _READ_TEMPLATES.items()
+        ),
     ],
     "to_date": [
         ComparedFunction(

@@ -32,6 +32,8 @@ READ: Final = {
     ),
     "yyyy": (r"\d{4}", "%Y"),
     "y": (r"\d{1,4}", "%Y"),
+    'YYYY-MM-DD"T"HH24:MI': (r"\d{4}-\d\d?-\d\d?T\d\d?:\d\d?", "%Y-%m-%dT%H:%M"),
+    "DD Mon YYYY": (r"\d\d? [A-Za-z]{3} \d{4}", "%d %b %Y"),
 }
 """What texts of a pattern look like, and how Python reads them."""
 
@@ -136,6 +138,14 @@ def time_of_pattern(text: str, pattern: str) -> int:
     return (aware - EPOCH) // timedelta(microseconds=1)
 
 
+def or_null(function: Callable[..., int], *arguments: str) -> int | None:
+    """Return the value of a function, None where it fails."""
+    try:
+        return function(*arguments)
+    except FailureError:
+        return None
+
+
 def unix_timestamp(given: int | str, pattern: str = "yyyy-MM-dd HH:mm:ss") -> int:
     """Return the seconds since the epoch."""
     at = time_of_pattern(given, pattern) if isinstance(given, str) else given
@@ -170,7 +180,9 @@ TIME_FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {
     "timestamp_diff": units_between,
     "timestamp_millis": lambda a: a * 1000,
     "timestamp_seconds": lambda a: a * 1_000_000,
+    "to_char": lambda a, pattern: {"yyyy-mm-dd": written(a, "yyyy-MM-dd")}[pattern],
     "to_timestamp": lambda a, *b: time_of_pattern(a, *b) if b else timestamp_of_text(a),
+    "try_to_timestamp": lambda a, *b: or_null(time_of_pattern, a, *b),
     "unix_timestamp": unix_timestamp,
 }
 """The functions of times, by name."""

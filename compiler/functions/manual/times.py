@@ -21,19 +21,32 @@ A pattern is a literal, checked before the job runs. Other parts are refused. Na
 and are read in any case. A text must match the whole pattern; where the pattern lacks a part, it is January, the first
 day, or midnight.
 
-| part | Java: `DATE_FORMAT`, `TO_TIMESTAMP` | strftime: `STRFTIME`, `STRPTIME` | PostgreSQL: `TO_CHAR` |
+`DATE_FORMAT`, `FROM_UNIXTIME`, `FORMAT_TIME` and `PARSE_TIME` take patterns of Java, `TO_CHAR` those of PostgreSQL. What else reads a text,
+`TO_TIMESTAMP`, `TO_DATE`, `UNIX_TIMESTAMP` and their variants, takes both:
+
+* A pattern that only one family can read is of that family: `yyyy-MM-dd HH:mm:ss` of Java, `YYYY-MM-DD HH24:MI:SS` and `yyyy-mm-dd hh24:mi:ss` of PostgreSQL.
+* A pattern that reads the same parts in both, such as `yyyy-MM-dd` or `yyyyMMdd`, is of Java. `yy` in it is Java's: `dd.MM.yy` reads 2000 to 2099, `DD.MM.YY` 1970 to 2069.
+* A pattern that reads other parts in Java than in PostgreSQL is refused (E405): in `yyyy-mm-dd`, `mm` is the minute of Java and the month of PostgreSQL.
+* A pattern with single quotes is of Java.
+
+A template of PostgreSQL is in capitals or in lower case, where only names and AM differ in what they write. It reads a number without its leading zeros where no other
+number is beside it, as `DD.MM.YYYY` reads `5.7.2026`; `YYYY` has four digits. Letters must be in quotes: `YYYY-MM-DD"T"HH24:MI:SS`.
+
+| part | Java: `DATE_FORMAT`, `TO_TIMESTAMP` | strftime: `STRFTIME`, `STRPTIME` | PostgreSQL: `TO_CHAR`, `TO_TIMESTAMP` |
 |---|---|---|---|
-| year | `yyyy` or `uuuu`, `yy` (from 2000) | `%Y`, `%y` (not read) | `YYYY`, `YY` |
-| quarter | `Q` | | `Q` |
+| year | `yyyy` or `uuuu`, `yy` (from 2000) | `%Y`, `%y` (not read) | `YYYY`, `YY` (1970 to 2069), `CC` (century, not read) |
+| quarter (not read) | `Q` | | `Q` |
 | month | `M`, `MM`, `MMM` (Jan), `MMMM` (January), or `L` | `%m`, `%b` (Jan), `%B` (January) | `MM`, `Mon`, `Month`, also `MON` and `mon` |
 | day | `d`, `dd` | `%d` | `DD` |
 | day of the year | `D`, `DDD` | `%j` | `DDD` |
-| day of the week | `E`, `EEE` (Mon), `EEEE` (Monday) | `%a`, `%A`, `%u` (from Monday, 1), `%w` (from Sunday, 0) | `Dy`, `Day`, `ID` (from Monday, 1), `D` (from Sunday, 1) |
-| year and week of ISO 8601 | | `%G`, `%V` | `IYYY`, `IW` |
+| day of the week | `E`, `EEE` (Mon), `EEEE` (Monday) | `%a`, `%A`, `%u` (from Monday, 1), `%w` (from Sunday, 0) | `Dy`, `Day`; not read: `ID` (from Monday, 1), `D` (from Sunday, 1) |
+| year, week and day of ISO 8601 (not read) | | `%G`, `%V` | `IYYY`, `IW`, `IDDD` |
+| week of the year and of the month, from their first days; Julian day (not read) | | | `WW`, `W`, `J` |
 | hour | `H`, `HH` | `%H` | `HH24` |
 | hour of 12 | `h`, `hh` with `a` (AM) | `%I` with `%p` | `HH12` or `HH` with `AM`, `PM`, `am` or `pm` |
 | minute, second | `m`, `mm`, `s`, `ss` | `%M`, `%S` | `MI`, `SS` |
-| fraction | `S` to `SSSSSS` | `%f` (6 digits) | `MS`, `US` |
+| fraction | `S` to `SSSSSS` | `%f` (6 digits) | `MS`, `US`, `FF1` to `FF6`; `.5` is read as half a second |
+| second of the day (not read) | | | `SSSS` or `SSSSS` |
 | zone | `X`, `XX` and so on (Z), `x`, `xx`, `xxx` (+00:00), `Z` (+0000) | `%z` (+00), `%Z` (UTC, not read) | |
 | others | `'text'`, `''` for a quote | `%F` is `%Y-%m-%d`, `%T` is `%H:%M:%S`, `%%`; `%-d` has no leading zero | `"text"`; `FMDD` has no leading zero, `FMMonth` no padding |
 """
@@ -64,17 +77,20 @@ ENTRIES: Final[Mapping[str, ManualEntry]] = {
     "to_char": entry(
         "The timestamp as text, by a pattern of PostgreSQL. Numbers are not formatted.",
         f"TO_CHAR({_AT}, 'YYYY-MM-DD HH24:MI:SS') = '2026-05-17 12:30:15'",
+        f"TO_CHAR({_AT}, 'yyyy-mm-dd hh24:mi:ss.ms') = '2026-05-17 12:30:15.250'",
         f"TO_CHAR({_AT}, 'FMDay') = 'Sunday'",
     ),
     "to_timestamp": entry(
-        "The timestamp that a text names, by a Java pattern, or in the form of JSON input.",
+        "The timestamp that a text names, by a pattern of Java or of PostgreSQL, or in the form of JSON input.",
         "TO_TIMESTAMP('17.05.2026 12:30', 'dd.MM.yyyy HH:mm') = TIMESTAMP '2026-05-17 12:30:00'",
+        "TO_TIMESTAMP('17 May 2026 12:30', 'DD Mon YYYY HH24:MI') = TIMESTAMP '2026-05-17 12:30:00'",
+        "TO_TIMESTAMP('5/7/2026 1:05 pm', 'MM/DD/YYYY HH12:MI AM') = TIMESTAMP '2026-05-07 13:05:00'",
         "TO_TIMESTAMP('2026-05-17T12:30:00+02:00') = TIMESTAMP '2026-05-17 10:30:00'",
         fails=f"{UNREADABLE}; {YEARS}",
     ),
     "TO_TIMESTAMP_LTZ": form(
         "(BIGINT, 0 or 3) TIMESTAMP_LTZ; (STRING) TIMESTAMP_LTZ; (STRING, STRING) TIMESTAMP_LTZ; (STRING, STRING, STRING) TIMESTAMP_LTZ",
-        "The instant of a number of seconds (0) or milliseconds (3, the default) since 1970, or the one that a text names: by a Java pattern, by default `yyyy-MM-dd HH:mm:ss`, in the zone of the script or in a given one. Precision, pattern and zone are constants.",
+        "The instant of a number of seconds (0) or milliseconds (3, the default) since 1970, or the one that a text names: by a pattern of Java or of PostgreSQL, by default `yyyy-MM-dd HH:mm:ss`, in the zone of the script or in a given one. Precision, pattern and zone are constants.",
         "TO_TIMESTAMP_LTZ(1779021000, 0) = TIMESTAMP_LTZ '2026-05-17 12:30:00Z'",
         "TO_TIMESTAMP_LTZ('17.05.2026 12:30', 'dd.MM.yyyy HH:mm', 'Europe/Oslo') = TIMESTAMP_LTZ '2026-05-17 10:30:00Z'",
         fails=f"{UNREADABLE}; {YEARS}",
@@ -91,8 +107,9 @@ ENTRIES: Final[Mapping[str, ManualEntry]] = {
         "TRY_TO_TIMESTAMP('17.5.', 'dd.MM.yyyy') IS NULL",
     ),
     "to_date": entry(
-        "The date that a text names, by a Java pattern, or as `yyyy-MM-dd`.",
+        "The date that a text names, by a pattern of Java or of PostgreSQL, or as `yyyy-MM-dd`.",
         "TO_DATE('17/05/2026', 'dd/MM/yyyy') = DATE '2026-05-17'",
+        "TO_DATE('17/5/2026', 'DD/MM/YYYY') = DATE '2026-05-17'",
         "TO_DATE('2026-05-17') = DATE '2026-05-17'",
         fails=UNREADABLE,
     ),
@@ -114,7 +131,7 @@ ENTRIES: Final[Mapping[str, ManualEntry]] = {
         fails=YEARS,
     ),
     "unix_timestamp": entry(
-        "Seconds since 1970, rounded down: of a timestamp, or of a text by a Java pattern, by default `yyyy-MM-dd HH:mm:ss`. Without arguments it is of `NOW()`, the time of the row.",
+        "Seconds since 1970, rounded down: of a timestamp, or of a text by a pattern of Java or of PostgreSQL, by default `yyyy-MM-dd HH:mm:ss`. Without arguments it is of `NOW()`, the time of the row.",
         "UNIX_TIMESTAMP(TIMESTAMP '1970-01-01 00:01:00') = 60",
         "UNIX_TIMESTAMP('1970-01-01 00:01:00') = 60",
         "UNIX_TIMESTAMP('1970', 'yyyy') = 0",
