@@ -126,6 +126,17 @@ class RowPattern(Node):
     width: int
 
 
+def decision_us(pattern: RowPattern) -> int | None:
+    """Return how long after its last row a match is decided at most; None if there is no bound.
+
+    If all matches have equally many rows, those that begin earlier end earlier, so each match is decided
+    by its last row.  Otherwise a longer one may be preferred until the first row is `within_us` ago.
+    """
+    if least_rows(pattern.pattern) == most_rows(pattern.pattern):
+        return 0
+    return None if pattern.within_us is None else pattern.within_us + 1
+
+
 def least_rows(part: PatternPart) -> int:
     """Return how many rows a match of the part has at least."""
     match part:

@@ -38,6 +38,7 @@ from fsql.compiler.logical import (
     Union,
     Unnest,
     WindowAggregate,
+    behind_us,
     declared_event_time,
     grain_us,
     operators,
@@ -134,7 +135,8 @@ def _distance_of_expression(
 ) -> Distance | None:
     passed = passed_time(expression)
     if passed is not None:
-        return below[passed.index]
+        time, before_us = below[passed.index], _round_up(behind_us(expression), grain_us(plan))
+        return time and time.at_least(time.behind_us + before_us)
     if expression is declared_event_time(plan.input):
         (table,) = tables(plan.input)
         return Distance(table.delay_us)

@@ -13,11 +13,14 @@ from fsql.compiler.logical import (
     Aggregate,
     ApplyChanges,
     Join,
+    Over,
+    OverCall,
     Plan,
     ToChangelog,
     WindowAggregate,
     operators,
 )
+from fsql.compiler.row_pattern import decision_us
 from fsql.compiler.sqltypes import Kind
 
 if TYPE_CHECKING:
@@ -111,6 +114,11 @@ def _event_time_reason(plan: Plan) -> str | None:
         match node:
             case ApplyChanges():
                 return "a change can retract a row of any age, so its rows are not in the order of event time"
+            case Over(calls=calls) if any(map(_is_decided_late, calls)):
+                return (
+                    "MATCH_ROWTIME() is event time if the time until a match is decided has a bound:"
+                    " PATTERN (…) WITHIN INTERVAL '1' HOUR"
+                )
             case Aggregate() | WindowAggregate(final=False):
                 return "the rows of an updating aggregate are not in the order of event time"
             case Join(time_range=None):
@@ -118,3 +126,9 @@ def _event_time_reason(plan: Plan) -> str | None:
             case _:
                 pass
     return None
+
+
+def _is_decided_late(call: OverCall) -> bool:
+    """Return whether matches of a row pattern may be decided any time after their last row."""
+    pattern = call.aggregate.pattern
+    return pattern is not None and decision_us(pattern) is None

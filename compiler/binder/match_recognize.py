@@ -11,25 +11,28 @@ partition has a timer at the end of the input.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.binder.expression import ExpressionBinder
 from fsql.compiler.binder.frames import in_order_of_time
+from fsql.compiler.binder.match_timers import MatchInput, timers
 from fsql.compiler.binder.navigations import (
     FIRST_FIELD,
+    TIME_OF_DECISION,
     Navigations,
     find_symbol,
     invalid,
+    is_time_of_match,
     resolve_navigations,
     unknown_variable,
 )
-from fsql.compiler.binder.operators import call, combine_balanced
+from fsql.compiler.binder.operators import call
+from fsql.compiler.binder.pending import NavigationValue
 from fsql.compiler.binder.relation import (
     Relation,
     apply_alias,
     check_column_names,
     column_refs,
-    filter_relation,
     relation_of,
 )
 from fsql.compiler.binder.report import not_implemented, refusal
@@ -39,7 +42,6 @@ from fsql.compiler.diagnostics import Diagnostic, Label
 from fsql.compiler.expression import (
     AggregateCall,
     AggregateFunction,
-    Case,
     Cast,
     ColumnRef,
     Expression,
@@ -47,9 +49,9 @@ from fsql.compiler.expression import (
     Literal,
 )
 from fsql.compiler.functions.coercion import coerce
-from fsql.compiler.functions.null_safe import instead_of_null
+from fsql.compiler.functions.event_times import TIME_BEFORE
 from fsql.compiler.logical import (
-    AssignSessions,
+    AssignRowTime,
     FrameEnd,
     Over,
     OverCall,
@@ -59,13 +61,19 @@ from fsql.compiler.logical import (
     Unnest,
     append_only,
 )
-from fsql.compiler.row_matching.automaton import automaton_of
-from fsql.compiler.row_pattern import Navigation, NavigationKind, RowPattern, most_rows
+from fsql.compiler.node import walk
+from fsql.compiler.row_pattern import (
+    TIME,
+    Navigation,
+    NavigationKind,
+    RowPattern,
+    decision_us,
+    most_rows,
+)
 from fsql.compiler.sqltypes import (
     BIGINT,
     BOOLEAN,
     INTERVAL,
-    TIMESTAMP_MAX,
     array_of,
     row_of,
 )
@@ -74,24 +82,11 @@ if TYPE_CHECKING:
     from fsql.compiler import syntax
     from fsql.compiler.binder.context import Context
     from fsql.compiler.binder.source_spans import SourceSpans
-    from fsql.compiler.schema import Column
     from fsql.compiler.text.source import Span
 
 _CLAUSE: Final = "MATCH_RECOGNIZE"
 _TRUE: Final = Literal(BOOLEAN, nullable=False, value=True)
-_FALSE: Final = Literal(BOOLEAN, nullable=False, value=False)
-_MICROSECOND: Final = 1
 _COUNT: Final = Navigation(NavigationKind.COUNT, (), None, 0, BIGINT, BOOLEAN)
-
-
-class _Input(NamedTuple):
-    """Rows in the order of time within each partition, and the parts of them that MATCH_RECOGNIZE reads."""
-
-    plan: Plan
-    keys: tuple[Expression, ...]
-    key_columns: tuple[Column, ...]
-    time: int
-    span: Span
 
 
 def match_recognize(
@@ -130,16 +125,19 @@ def match_recognize(
         context.report.warn(_unbounded_warning(written.pattern.span))
     found = _matches(rows, pattern, tuple(conditions.fields), spans)
     columns = column_refs(found)
+    if any(_reads_decision(each) for each in measures):
+        found = AssignRowTime(found)
     made = [
-        resolve_navigations(
-            each,
-            lambda part: FieldAccess(
-                part.type, nullable=True, argument=columns[-1], index=part.index
-            ),
-            spans,
-        )
+        resolve_navigations(each, lambda part: _value_of_match(part, columns), spans)
         for each in measures
     ]
+    longest = decision_us(pattern)
+    if longest is not None:
+        behind = Literal(INTERVAL, nullable=False, value=longest)
+        made = [
+            call(TIME_BEFORE, each, columns[TIME], behind) if is_time_of_match(own) else each
+            for each, own in zip(made, (each.expression for each in written.measures), strict=True)
+        ]
     keys = columns[-2 - len(rows.keys) : -2]
     names = (
         *(column.name for column in rows.key_columns),
@@ -147,6 +145,21 @@ def match_recognize(
     )
     matches = Project(found, (*keys, *made), names)
     return apply_alias(relation_of(matches, None), written.alias)
+
+
+def _reads_decision(measure: Expression) -> bool:
+    """Return whether a measure reads the time at which the match is decided."""
+    return any(
+        isinstance(node, NavigationValue) and node.index == TIME_OF_DECISION
+        for node in walk(measure)
+    )
+
+
+def _value_of_match(part: NavigationValue, columns: list[Expression]) -> Expression:
+    """Return the value of a navigation over a row for each match, whose last column is the match."""
+    if part.index == TIME_OF_DECISION:
+        return ColumnRef(part.type, nullable=False, index=len(columns))
+    return FieldAccess(part.type, nullable=True, argument=columns[-1], index=part.index)
 
 
 def _row_pattern(
@@ -181,7 +194,7 @@ def _row_pattern(
     )
 
 
-def _in_order(written: syntax.MatchRecognize, relation: Relation, context: Context) -> _Input:
+def _in_order(written: syntax.MatchRecognize, relation: Relation, context: Context) -> MatchInput:
     """Return the rows in the order that PARTITION BY and ORDER BY determine."""
     binder = ExpressionBinder(
         relation.scope, _CLAUSE, context.source_spans, context.functions, context.zone
@@ -222,7 +235,7 @@ def _in_order(written: syntax.MatchRecognize, relation: Relation, context: Conte
     columns = tuple(schema[key.index] for key in keys if isinstance(key, ColumnRef))
     # The event time of rows in order is another column, which has the same index.
     own = tuple(column_refs(plan)[key.index] for key in keys if isinstance(key, ColumnRef))
-    return _Input(plan, own, columns, time.index, first.span)
+    return MatchInput(plan, own, columns, time.index, first.span)
 
 
 def _within(written: syntax.Expression | None, zone: str) -> int | None:
@@ -263,7 +276,7 @@ def _conditions(
     return conditions
 
 
-def _check_names(written: syntax.MatchRecognize, rows: _Input) -> None:
+def _check_names(written: syntax.MatchRecognize, rows: MatchInput) -> None:
     if not written.measures and not rows.keys:
         raise invalid(
             "MATCH_RECOGNIZE without columns",
@@ -285,7 +298,7 @@ def _check_names(written: syntax.MatchRecognize, rows: _Input) -> None:
 
 
 def _matches(
-    rows: _Input, pattern: RowPattern, fields: tuple[Expression, ...], spans: SourceSpans
+    rows: MatchInput, pattern: RowPattern, fields: tuple[Expression, ...], spans: SourceSpans
 ) -> Plan:
     """Return a row for each match; its last columns are keys, matches and the match."""
     inner = ("is_row", "at", *(f"field_{index}" for index in range(len(fields))))
@@ -294,7 +307,7 @@ def _matches(
     # The times of timers are computed, and so have all digits.
     at = coerce(time, time.type.without_fraction)
     given = Project(rows.plan, (_TRUE, at, *fields, *rows.keys), inner)
-    both = Union((given, _timers(rows, pattern, fields, given, spans)))
+    both = Union((given, timers(rows, pattern, fields, given, spans)))
     columns = column_refs(both)
     read = columns[: FIRST_FIELD + len(fields)]
     row_type = row_of((name, each.type) for name, each in zip(inner, read, strict=False))
@@ -313,75 +326,6 @@ def _matches(
     keys = tuple(columns[len(read) :])
     over = Over(both, keys, (OverCall(aggregate, FrameEnd.CURRENT_ROW),), ("matches",))
     return Unnest(over, column_refs(over)[-1], "match", None)
-
-
-def _timers(
-    rows: _Input,
-    pattern: RowPattern,
-    fields: tuple[Expression, ...],
-    like: Project,
-    spans: SourceSpans,
-) -> Plan:
-    """Return the timers, with the columns of `like`."""
-    plan, within = rows.plan, pattern.within_us
-    time = column_refs(plan)[rows.time]
-    names = ("first", "end", *like.names[len(like.names) - len(rows.keys) :])
-    type_ = time.type.without_fraction
-    end: Expression = Literal(type_, nullable=False, value=TIMESTAMP_MAX)
-    if within is None:
-        plan = _first_of_each(rows, spans)
-    else:
-        latest = TIMESTAMP_MAX - within - _MICROSECOND
-        length = Literal(INTERVAL, nullable=False, value=within + _MICROSECOND)
-        plan = filter_relation(plan, _begins(pattern, fields))
-        near_end = call("gt", time, Literal(type_, nullable=False, value=latest))
-        end = Case(
-            type_,
-            nullable=False,
-            branches=((near_end, end),),
-            otherwise=call("add", time, length),
-        )
-    marks = Project(plan, (time, end, *rows.keys), names)
-    columns = column_refs(marks)
-    # There is a session for each time of a partition: it ends when matches that begin at that time do.
-    partition = tuple(columns[2:]) if within is None else (*columns[2:], columns[0])
-    held = AssignSessions(marks, partition, 0, 1)
-    spans.add(held, rows.span)
-    made = column_refs(held)
-    fills = [
-        Literal(each.type, nullable=True, value=None)
-        if each.nullable
-        else instead_of_null(each.type)
-        for each in like.schema[FIRST_FIELD : len(like.names) - len(rows.keys)]
-    ]
-    timer = (_FALSE, made[len(columns) + 1], *fills, *made[2 : len(columns)])
-    return Project(held, timer, like.names)
-
-
-def _begins(pattern: RowPattern, fields: tuple[Expression, ...]) -> list[Expression]:
-    """Return a condition for rows with which a match may begin; none if it depends on more than the row."""
-    automaton = automaton_of(pattern.pattern)
-    variables = dict.fromkeys(automaton.variables[state] for state in automaton.begin)
-    found: list[Expression] = []
-    for each in variables:
-        condition = pattern.conditions[each]
-        if (
-            not isinstance(condition, ColumnRef)
-            or not FIRST_FIELD <= condition.index < len(fields) + FIRST_FIELD
-        ):
-            return []
-        found.append(fields[condition.index - FIRST_FIELD])
-    return [combine_balanced("or", found)]
-
-
-def _first_of_each(rows: _Input, spans: SourceSpans) -> Plan:
-    """Return the first row of each partition."""
-    count = AggregateCall(AggregateFunction.COUNT, None, BIGINT, nullable=False)
-    spans.add(count, rows.span)
-    running = (OverCall(count, FrameEnd.CURRENT_ROW),)
-    counted = Over(rows.plan, rows.keys, running, ("number",))
-    one = Literal(BIGINT, nullable=False, value=1)
-    return filter_relation(counted, [call("eq", column_refs(counted)[-1], one)])
 
 
 def _unbounded_warning(span: Span) -> Diagnostic:

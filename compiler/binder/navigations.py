@@ -31,7 +31,7 @@ from fsql.compiler.functions.coercion import coerce
 from fsql.compiler.functions.evaluate import fallible
 from fsql.compiler.node import walk
 from fsql.compiler.row_pattern import TIME, Navigation, NavigationKind
-from fsql.compiler.sqltypes import BIGINT, BOOLEAN, STRING, SqlType
+from fsql.compiler.sqltypes import BIGINT, BOOLEAN, STRING, TIMESTAMP, SqlType
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -43,11 +43,14 @@ if TYPE_CHECKING:
 
 FIRST_FIELD: Final = 2
 """The number of fields of a row before those that are read: see `fsql.compiler.row_pattern`."""
+TIME_OF_DECISION: Final = -1
+"""The index of the placeholder for MATCH_PROCTIME(): the time at which the match is decided."""
 OFFSET_MAX: Final = 1_000
 """The maximum offset of FIRST, LAST and PREV."""
 _EDGES: Final = frozenset({"FIRST", "LAST", "PREV", "NEXT"})
 _SIMPLE: Final = frozenset({"COUNT", "SUM", "AVG", "MIN", "MAX"})
-_OF_MATCH: Final = frozenset({"CLASSIFIER", "MATCH_NUMBER", "MATCH_ROWTIME", "MATCH_PROCTIME"})
+_TIME_OF_MATCH: Final = "MATCH_ROWTIME"
+_OF_MATCH: Final = frozenset({"CLASSIFIER", "MATCH_NUMBER", "MATCH_PROCTIME", _TIME_OF_MATCH})
 
 
 class Symbol(NamedTuple):
@@ -294,20 +297,24 @@ class Navigations:
     def _match_value(self, written: syntax.FunctionCall, name: str) -> Expression:
         if written.arguments:
             raise refusal("E401", f"{name} takes no arguments here", written.span)
-        if name == "MATCH_PROCTIME":
-            raise not_implemented(
-                "MATCH_PROCTIME", written.span, help="use MATCH_ROWTIME(), the time of the last row"
-            )
-        if name == "MATCH_ROWTIME":
-            time = ColumnRef(
-                self.relation.plan.schema[self.time].type, nullable=False, index=self.time
-            )
+        if name == _TIME_OF_MATCH:
+            type_ = self.relation.plan.schema[self.time].type
+            time = ColumnRef(type_, nullable=False, index=self.time)
             return self._navigation(NavigationKind.LAST, (), time, 0)
         if self.current is not None:
             raise not_implemented(f"{name} in DEFINE", written.span, help="use it in MEASURES")
+        if name == "MATCH_PROCTIME":
+            return NavigationValue(TIMESTAMP, nullable=False, index=TIME_OF_DECISION)
         kind = NavigationKind(name)
         result = STRING if kind is NavigationKind.CLASSIFIER else BIGINT
         return self._navigation(kind, (), None, 0, result)
+
+
+def is_time_of_match(written: syntax.Expression) -> bool:
+    """Return whether a measure is MATCH_ROWTIME(), which may be event time of the result."""
+    return isinstance(written, syntax.FunctionCall) and (
+        written.name.parts[-1].name.upper() == _TIME_OF_MATCH
+    )
 
 
 def resolve_navigations(

@@ -61,6 +61,7 @@ from fsql.compiler.logical.rows import (
     Project,
     Scan,
     Unnest,
+    behind_us,
     declared_event_time,
     passed_time,
 )
@@ -105,6 +106,7 @@ __all__ = [
     "Unnest",
     "WindowAggregate",
     "append_only",
+    "behind_us",
     "close_time",
     "declared_event_time",
     "depth",

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from fsql.compiler.expression import Cast, ColumnRef, Expression
+from fsql.compiler.expression import Call, Cast, ColumnRef, Expression, Literal
 from fsql.compiler.functions.coercion import coercible
+from fsql.compiler.functions.event_times import TIME_BEFORE
 from fsql.compiler.functions.time_zones import zone_of
 from fsql.compiler.logical.plan import Plan, time_type
 from fsql.compiler.schema import Column, Schema
@@ -61,7 +62,7 @@ class Project(Plan):
         """Return a column for each expression.
 
         A bare reference to event time remains event time, which is never NULL; so does its cast to more
-        digits of fraction, and the expression that the table declares for it.
+        digits of fraction, a time at most a constant before it, and the expression that the table declares.
         """
         below = self.input.schema
         declared = declared_event_time(self.input)
@@ -199,14 +200,30 @@ class AssignRowTime(Plan):
 
 
 def passed_time(expression: Expression) -> ColumnRef | None:
-    """Return the column that an expression refers to, or casts to more digits of fraction."""
+    """Return the column that gives event time to an expression, if it is event time.
+
+    The expression refers to it, casts it to more digits of fraction, or is a time before it by a constant.
+    """
     inner = expression
     if isinstance(expression, Cast) and expression.type.kind is Kind.TIMESTAMP:
         given = expression.argument.type
         same_kind = given.kind is Kind.TIMESTAMP and given.zone == expression.type.zone
         if same_kind and coercible(given, expression.type):
             inner = expression.argument
+    if isinstance(inner, Call) and inner.function == TIME_BEFORE:
+        inner = inner.arguments[1]
     return inner if isinstance(inner, ColumnRef) else None
+
+
+def behind_us(expression: Expression) -> int:
+    """Return the maximum by which an expression is before its `passed_time`."""
+    inner = expression.argument if isinstance(expression, Cast) else expression
+    if not isinstance(inner, Call) or inner.function != TIME_BEFORE:
+        return 0
+    behind = inner.arguments[2]
+    assert isinstance(behind, Literal)
+    assert isinstance(behind.value, int)
+    return behind.value
 
 
 def declared_event_time(plan: Plan) -> Expression | None:

@@ -9,6 +9,7 @@ FSQL_SEEDS=1000:2000 runs other seeds than those of the suite.
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from random import Random
 from typing import TYPE_CHECKING
@@ -41,13 +42,21 @@ CREATE TABLE t (
     WATERMARK FOR at AS at - INTERVAL '3' SECOND
 ) WITH ('connector' = 'file', 'path' = 't.jsonl');
 CREATE TABLE sink ({columns}) WITH ('connector' = 'blackhole');
-INSERT INTO sink SELECT * FROM t MATCH_RECOGNIZE (
+{insert}SELECT * FROM t MATCH_RECOGNIZE (
     {partition}ORDER BY at
     MEASURES {measures}
     AFTER MATCH SKIP {skip}
     PATTERN ({pattern}) {within}
     DEFINE {conditions}
 );
+"""
+WINDOWED = """
+CREATE TABLE counts (ends TIMESTAMP, n BIGINT, first BIGINT) WITH ('connector' = 'blackhole');
+CREATE TABLE held (id BIGINT, r TIMESTAMP, n BIGINT) WITH ('connector' = 'blackhole');
+INSERT INTO counts SELECT window_end, COUNT(*), MIN(f)
+    FROM TUMBLE(matches, r, INTERVAL '2' SECOND) GROUP BY window_start, window_end;
+INSERT INTO held SELECT t.id, m.r, m.c FROM t JOIN matches AS m
+    ON t.x = m.f AND t.at BETWEEN m.r - INTERVAL '2' SECOND AND m.r;
 """
 MEASURES = {
     "COUNT(*)": "BIGINT",
@@ -62,6 +71,7 @@ MEASURES = {
     "CLASSIFIER()": "STRING",
     "MATCH_NUMBER()": "BIGINT",
     "MATCH_ROWTIME()": "TIMESTAMP",
+    "MATCH_PROCTIME()": "TIMESTAMP",
 }
 
 
@@ -103,8 +113,8 @@ def drawn_condition(random: Random, variable: str, *, looks_back: bool) -> str:
     return random.choice(of_match if looks_back and random.random() < 0.6 else of_row)
 
 
-def text_of(random: Random) -> str:
-    """Return a script."""
+def text_of(random: Random, *, windowed: bool) -> str:
+    """Return a script; if it is `windowed`, with windows over the matches and a join within a time range."""
     while True:
         pattern = drawn_pattern(random)
         used = [each for each in VARIABLES if each in pattern]
@@ -120,25 +130,35 @@ def text_of(random: Random) -> str:
             ("PAST LAST ROW", "PAST LAST ROW", "TO NEXT ROW", "TO FIRST B", "TO LAST B", "TO C")
         )
         measures = random.sample(sorted(MEASURES), 4)
+        if windowed:
+            measures = ["MATCH_ROWTIME()", "FIRST({v}.x)", "COUNT(*)", "MATCH_PROCTIME()"]
         partition = random.choice(("PARTITION BY k ", "PARTITION BY k ", ""))
         items = [each.format(v=random.choice(VARIABLES)) for each in measures]
         within = random.choice(("", "", "WITHIN INTERVAL '3' SECOND", "WITHIN INTERVAL '9' SECOND"))
         columns = [f"m{place} {MEASURES[each]}" for place, each in enumerate(measures)]
+        if windowed and not within:
+            pattern = " ".join(VARIABLES)
+        names = [f"m{place}" for place in range(len(measures))]
+        if windowed:
+            names = ["r", "f", "c", "p"]
         return SCRIPT.format(
+            insert="CREATE VIEW matches AS " if windowed else "INSERT INTO sink ",
             columns=", ".join(["k STRING", *columns] if partition else columns),
             partition=partition,
-            measures=", ".join(f"{each} AS m{place}" for place, each in enumerate(items)),
+            measures=", ".join(
+                f"{each} AS {name}" for name, each in zip(names, items, strict=True)
+            ),
             skip=skip,
             pattern=pattern,
             within=f"{within} SUBSET U = (A, B)",
             conditions=", ".join(conditions),
-        )
+        ) + (f"INSERT INTO sink SELECT * FROM matches; {WINDOWED}" if windowed else "")
 
 
-def job_text(random: Random) -> str:
+def job_text(random: Random, *, windowed: bool) -> str:
     """Return a script whose pattern matches at least one row."""
     while True:
-        text = text_of(random)
+        text = text_of(random, windowed=windowed)
         try:
             bind(parse_script(SourceText("match", text)), DECLARED)
         except FsqlError as error:
@@ -148,10 +168,10 @@ def job_text(random: Random) -> str:
             return text
 
 
-def case_of(seed: int) -> Case:
+def case_of(seed: int, *, windowed: bool = False) -> Case:
     """Return a case."""
-    random = Random(f"match {seed}")
-    text = job_text(random)
+    random = Random(f"match {seed}{' windowed' if windowed else ''}")
+    text = job_text(random, windowed=windowed)
     job = bind(parse_script(SourceText("match", text)), DECLARED).job
     verify_logical(job)
     verify_graph(lower(job))
@@ -184,4 +204,23 @@ def test_matches_are_those_of_the_search() -> None:
         check(case, schedules=1)
         check_snapshots(case, outcome, roots_of(case), Random(seed), met)
     wanted = ("matches", "late", "within", "to next row", "rows restored")
+    assert all(met[name] for name in wanted), met
+
+
+@pytest.mark.slow
+def test_no_match_is_late_for_windows_over_the_time_of_matches() -> None:
+    """The end of a match is event time: a window over it waits for all matches that are decided later."""
+    met: Counter[str] = Counter()
+    for seed in chosen_seeds(14):
+        case = case_of(seed, windowed=True)
+        outcome = case.expected
+        matches, counts, pairs = outcome.released
+        met["matches"] += len(matches)
+        met["windows"] += len(counts)
+        met["pairs"] += len(pairs)
+        met["within"] += "WITHIN" in case.text and bool(matches)
+        assert sum(json.loads(line)["n"] for _, line in counts) == len(matches), str(case)
+        check(case, schedules=1)
+        check_snapshots(case, outcome, roots_of(case), Random(seed), met)
+    wanted = ("matches", "windows", "pairs", "within", "rows restored")
     assert all(met[name] for name in wanted), met

@@ -7,7 +7,7 @@ lead it, where no input row is later than its table allows (semantics.md, "Delay
 from __future__ import annotations
 
 from fsql.compiler import logical
-from fsql.compiler.expression import ColumnRef
+from fsql.compiler.expression import Call, ColumnRef, Expression, Literal
 from fsql.tests.reference import zones
 
 LONGEST = 400_000_000_000_000_000
@@ -43,6 +43,9 @@ def behind(  # noqa: PLR0911 - one line for each kind
             return min(behind(plan.input, plan.time_column) + later, LONGEST)
         case logical.Join():
             return behind_in_pair(plan, column)
+        case logical.Project(expressions=made) if is_time_before(made[column]):
+            below = behind(plan.input, source(plan, column))
+            return min(below + up(before(made[column]), logical.grain_us(plan)), LONGEST)
         case _:
             return behind(plan.inputs[0], source(plan, column))
 
@@ -57,6 +60,8 @@ def ahead(plan: logical.Plan, column: int) -> int:
             | logical.AssignExpiry()
             | logical.Rank()
         ):
+            return 0
+        case logical.AssignRowTime() if column == len(plan.input.schema):
             return 0
         case logical.Union():
             return max(ahead(branch, column) for branch in plan.branches)
@@ -96,8 +101,24 @@ def source(plan: logical.Plan, column: int) -> int:
     if not isinstance(plan, logical.Project):
         return column
     kept = plan.expressions[column]
+    if isinstance(kept, Call) and is_time_before(kept):
+        kept = kept.arguments[1]
     # What is no column is event time as a table declares it; all columns but PROCTIME() are alike here.
     return kept.index if isinstance(kept, ColumnRef) else 0
+
+
+def is_time_before(expression: Expression) -> bool:
+    """Return whether an expression is a time at most a constant before the event time that it names."""
+    return isinstance(expression, Call) and expression.function == "time_before"
+
+
+def before(expression: Expression) -> int:
+    """Return that constant."""
+    assert isinstance(expression, Call)
+    length = expression.arguments[2]
+    assert isinstance(length, Literal)
+    assert isinstance(length.value, int)
+    return length.value
 
 
 def behind_in_pair(plan: logical.Join, column: int) -> int:

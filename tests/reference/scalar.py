@@ -234,11 +234,18 @@ def element_at(array: tuple[Value, ...], position: int) -> Value:
     return array[position - 1] if 1 <= position <= len(array) else None
 
 
+def _time_before(time: int, later: int, behind: int) -> int:
+    """Return the time, of which the binder knows that it is at most `behind` before `later`."""
+    assert later - behind <= time <= later
+    return time
+
+
 NULL_FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {
     "is_null": lambda a: a is None,
     "is_not_null": lambda a: a is not None,
     "array": lambda *a: a,
     "row": lambda *a: a,
+    "time_before": _time_before,
     **MORE_OF_NULL,
 }
 """The functions that see NULLs."""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import pyarrow as pa
 
+from fsql.compiler.functions.event_times import TIME_BEFORE
 from fsql.runtime.kernels.expressions.strict import total
 from fsql.runtime.kernels.expressions.vectors import (
     Vector,
@@ -169,4 +170,7 @@ MAKERS: Final[dict[str, Callable[[Call], Kernel]]] = {
     "is_null": lambda _call: _is_null,
     "is_not_null": lambda _call: _is_not_null,
     "coalesce": lambda call: coalesce_kernel(call.type),
+    TIME_BEFORE: lambda _call: (
+        lambda arguments: Vector(arguments[0].values, None, arguments[0].failed)
+    ),
 }
