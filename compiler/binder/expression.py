@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from fsql.compiler import syntax
 from fsql.compiler.binder import (
     calls,
+    concatenation,
     conditionals,
     json_access,
     lambdas,
@@ -290,7 +291,7 @@ _BINDERS: Mapping[type, Callable[..., Expression]] = {
     syntax.BytesLiteral: _bind_literal,
     syntax.IntervalLiteral: _bind_literal,
     syntax.Unary: operators.bind_unary,
-    syntax.Chain: operators.bind_chain,
+    syntax.Chain: concatenation.bind_chain,
     syntax.Not: predicates.bind_not,
     syntax.Logical: predicates.bind_logical,
     syntax.Comparison: predicates.bind_comparison,

@@ -36,16 +36,17 @@ from fsql.compiler.sqltypes import (
     INTERVAL,
     NULL,
     STRING,
-    TEXTUAL,
     Kind,
     SqlType,
 )
-from fsql.compiler.text.source import Span
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from fsql.compiler.binder.expression import ExpressionBinder
+    from fsql.compiler.text.source import Span
+
+    Placed = tuple[Expression, Span]
 
 _ARITHMETIC: Final[Mapping[str, str]] = {
     "+": "add",
@@ -230,57 +231,15 @@ def bind_unary(binder: ExpressionBinder, unary: syntax.Unary) -> Expression:
     return made if unary.operator == "-" else operand
 
 
-def bind_chain(binder: ExpressionBinder, chain: syntax.Chain) -> Expression:
-    """Bind `a + b - c` from the left; adjacent `||` become one balanced tree."""
-    texts = [binder.bind(chain.first)]
-    span = chain.first.span
-    for link in chain.links:
-        right = binder.bind(link.operand)
-        if link.operator == "||":
-            for operand, operand_span in ((texts[-1], span), (right, link.operand.span)):
-                _check_text(operand, operand_span)
-            _check_alike(texts, span, right, link.operand.span)
-            texts.append(right)
-        else:
-            left = combine_balanced("concat", texts)
-            texts = [_arithmetic(link, left, right, span)]
-            binder.source_spans.add(texts[0], Span(chain.span.start, link.span.end))
+def bind_sum(binder: ExpressionBinder, chain: syntax.Chain, first: int, end: int) -> Placed:
+    """Bind the links of `a + b - c` from `first` to `end`, from the left, with the operand before them."""
+    before = chain.first if first == 0 else chain.links[first - 1].operand
+    made, span = binder.bind(before), before.span
+    for link in chain.links[first:end]:
+        made = _arithmetic(link, made, binder.bind(link.operand), span)
         span = span.to(link.operand.span)
-    return combine_balanced("concat", texts)
-
-
-def _check_alike(
-    texts: Sequence[Expression], span: Span, right: Expression, right_span: Span
-) -> None:
-    """Refuse `||` of a STRING and BYTES."""
-    for text in texts:
-        if {text.type.kind, right.type.kind} == {*TEXTUAL}:
-            raise refusal(
-                "E206",
-                f'operator "||" does not take {text.type} and {right.type}',
-                right_span,
-                f"this is {right.type}",
-                secondary=(Label(span, f"this is {text.type}"),),
-                help=f"cast one: CAST(… AS {text.type})",
-            )
-
-
-def _text_help(type_: SqlType) -> str | None:
-    if type_.kind is Kind.ARRAY:
-        return "use ARRAY_CONCAT(a, b), or ARRAY_APPEND(a, value)"
-    return f"cast the {type_}: CAST(… AS STRING)" if castable(type_, STRING) else None
-
-
-def _check_text(operand: Expression, span: Span) -> None:
-    if operand.type.kind not in {*TEXTUAL, Kind.NULL}:
-        raise refusal(
-            "E206",
-            f'operator "||" does not take {operand.type}',
-            span,
-            f"this is {operand.type}",
-            help=_text_help(operand.type),
-            quote=span,
-        )
+        binder.source_spans.add(made, span)
+    return made, span
 
 
 def _arithmetic(

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from fsql.compiler import syntax
 from fsql.compiler.binder.call_arguments import argument_error, require_literal, require_literals
+from fsql.compiler.binder.concatenation import texts_of
 from fsql.compiler.binder.forms import FORMS
 from fsql.compiler.binder.operators import call, combine_balanced, make_call, unify
 from fsql.compiler.binder.printf import printf_arguments
@@ -56,8 +57,9 @@ def bind_scalar(binder: ExpressionBinder, written: syntax.FunctionCall, name: st
         bind_argument(binder, _quote_word(function, index, argument))
         for index, argument in enumerate(written.arguments)
     ]
-    many = function.name == "concat" and len(arguments) > 2 and name != "CONCAT_WS"
-    if many and _all_texts(arguments):
+    if name in {"CONCAT", "CONCAT_WS"}:
+        arguments = texts_of(arguments)
+    if name == "CONCAT" and len(arguments) not in {0, 2} and _all_texts(arguments):
         return combine_balanced("concat", arguments)
     prepared = _prepare_arguments(function, written, name, arguments)
     return _make_call(function, written, name, prepared, binder.zone)

@@ -80,6 +80,13 @@ def divide_doubles(left: float, right: float) -> float:
     return math.inf if math.copysign(1.0, left) == math.copysign(1.0, right) else -math.inf
 
 
+def modulo_doubles(left: float, right: float) -> float:
+    """Return the remainder of IEEE's fmod, with the sign of the dividend; NaN of a division by zero."""
+    if right == 0.0 or math.isinf(left):
+        return NAN
+    return math.fmod(left, right)
+
+
 def _numeric(
     integer: Callable[..., int], double: Callable[..., float], *, count: int
 ) -> tuple[Signature, ...]:
@@ -211,7 +218,7 @@ ARITHMETIC = (
     Function(
         "modulo",
         ("%", "MOD"),
-        _integers(modulo_integers, count=2),
+        _numeric(modulo_integers, modulo_doubles, count=2),
         of_decimals=OF_DECIMALS["modulo"],
     ),
     Function(

@@ -193,8 +193,15 @@ def divide(left: Any, right: Any) -> Any:
     return math.trunc(Fraction(left, right))
 
 
-def modulo(left: int, right: int) -> int:
-    """Return what integer division leaves; it has the sign of the dividend."""
+def modulo(left: Any, right: Any) -> Any:
+    """Return what division leaves, exactly; it has the sign of the dividend."""
+    if isinstance(left, float):
+        if not math.isfinite(left) or math.isnan(right) or right == 0.0:
+            return math.nan
+        if math.isinf(right):
+            return left
+        remainder = abs(Fraction(left)) % abs(Fraction(right))
+        return math.copysign(float(remainder), left)
     quotient: int = divide(left, right)
     return left - right * quotient
 

@@ -63,7 +63,7 @@ ENTRIES: Final[Mapping[str, ManualEntry]] = {
         "Each element once, where it first occurs.", "ARRAY_DISTINCT(ARRAY[1, 2, 1]) = ARRAY[1, 2]"
     ),
     "array_concat": entry(
-        "The elements of both, one array after the other.",
+        "The elements of both, one array after the other: `a || b`.",
         "ARRAY_CONCAT(ARRAY[1], ARRAY[2]) = ARRAY[1, 2]",
     ),
     "array_union": entry(

@@ -18,9 +18,11 @@ a row where the result is out of range.
 ENTRIES: Final[Mapping[str, ManualEntry]] = {
     "abs": entry("The absolute value of a number or INTERVAL.", "ABS(-5) = 5", fails=RANGE),
     "modulo": entry(
-        "The remainder of a division, `a % b`, with the sign of the dividend.",
+        "The remainder of a division, `a % b`, with the sign of the dividend. Of DOUBLE it is that of the binary values, NaN if the divisor is 0.",
         "MOD(-7, 3) = -1",
-        fails="FSQL-E501 if the divisor is 0",
+        "MOD(-5.5, 2) = -1.5",
+        "CAST(5.30 AS DECIMAL(3, 2)) % 1 = CAST(0.30 AS DECIMAL(3, 2))",
+        fails="FSQL-E501 if the divisor is 0, of integers and DECIMAL",
     ),
     "floor": entry(
         "The greatest whole number that is not greater than the argument. DECIMAL for a DECIMAL.",

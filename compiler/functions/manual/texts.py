@@ -45,11 +45,17 @@ ENTRIES: Final[Mapping[str, ManualEntry]] = {
         "SUBSTRING('abcd', 2, 2) = 'bc'",
         "SUBSTRING('abcd' FROM 3) = 'cd'",
     ),
-    "concat": entry("The concatenation of the texts, as by `||`.", "CONCAT('a', 'b', 'c') = 'abc'"),
+    "concat": entry(
+        "The concatenation of the texts, as by `||`. Other values than BYTES, ARRAY, ROW and MAP are cast to STRING.",
+        "CONCAT('a', 'b', 'c') = 'abc'",
+        "CONCAT('a', 1, TRUE) = 'a1true'",
+        "'a' || 1 + 2 = 'a3'",
+    ),
     "CONCAT_WS": form(
         "(STRING, STRING, ...) STRING",
-        "The texts after the first, concatenated with the first as separator; NULLs are skipped.",
+        "The texts after the first, concatenated with the first as separator; NULLs are skipped. Other values are cast to STRING as by CONCAT.",
         "CONCAT_WS('-', 'a', NULL, 'b') = 'a-b'",
+        "CONCAT_WS('-', 2026, 5) = '2026-5'",
     ),
     "replace": entry(
         "The text with all occurrences of the second argument replaced by the third; an empty second argument changes nothing.",

@@ -263,7 +263,9 @@ def _make_divide(call: Call) -> Kernel:
     return partial(_divider(_LEAST[call.type.kind]))
 
 
-def _make_modulo(_call: Call) -> Kernel:
+def _make_modulo(call: Call) -> Kernel:
+    if call.type.kind in FLOATING:
+        return _floating(np.fmod, call)
     return partial(_modulo)
 
 

@@ -43,6 +43,9 @@ def test_arithmetic_is_rounded() -> None:
     )
     check_table(call("multiply", FLOAT), [FLOAT, FLOAT], [((GREATEST, 2.0), math.inf)])
     check_table(call("divide", FLOAT), [FLOAT, FLOAT], [((1.0, 3.0), 0.3333333432674408)])
+    check_table(
+        call("modulo", FLOAT), [FLOAT, FLOAT], [((-5.5, 2.0), -1.5), ((1.0, 0.0), math.nan)]
+    )
 
 
 def test_small_integers_out_of_range_fail() -> None:
