@@ -23,6 +23,7 @@ from fsql.compiler.functions.array_operations import ARRAY_OPERATIONS
 from fsql.compiler.functions.casts import cast_fallible, castable
 from fsql.compiler.functions.coercion import coercible
 from fsql.compiler.functions.date_arithmetic import DATE_ARITHMETIC
+from fsql.compiler.functions.event_times import TIME_BEFORE
 from fsql.compiler.functions.json_clauses import JSON_CLAUSES
 from fsql.compiler.functions.json_functions import JSON_FUNCTIONS
 from fsql.compiler.functions.maps import MAPS
@@ -92,8 +93,13 @@ _OWN_TABLES: Final = (
     *(TIME_TEXTS, DATE_ARITHMETIC, MATHEMATICS, TEXT_OPERATIONS, URLS, ARRAY_OPERATIONS),
     *(JSON_FUNCTIONS, REGULAR_EXPRESSIONS[3:], MAPS),
 )
-ON_THEIR_OWN: Final = frozenset(function.name for table in _OWN_TABLES for function in table)
-"""The functions that are drawn by name only: with them the others would be too rare."""
+ON_THEIR_OWN: Final = frozenset(
+    (*(function.name for table in _OWN_TABLES for function in table), TIME_BEFORE)
+)
+"""The functions that are drawn by name only: with them the others would be too rare.
+
+Nor is the one drawn whose arguments the binder knows to be in order.
+"""
 FAILING: Final = {"divide", "modulo", "multiply", "to_timestamp", "timestamp_millis"}
 """The functions that fail rows that are not rare."""
 SEPARATORS: Final = (",", "a", ",,", " ")
