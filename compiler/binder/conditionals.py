@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from fsql.compiler import syntax
+from fsql.compiler.binder.literals import bind_literal, interval_of_words
 from fsql.compiler.binder.operators import call, make_call, unify
 from fsql.compiler.binder.predicates import compare
 from fsql.compiler.binder.report import not_implemented, refusal
@@ -25,7 +27,6 @@ from fsql.compiler.sqltypes import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from fsql.compiler import syntax
     from fsql.compiler.binder.expression import ExpressionBinder
 
 _DOCUMENTS = ("JSON", "JSONB")
@@ -62,6 +63,9 @@ def make_case(branches: Sequence[tuple[Expression, Expression]], otherwise: Expr
 
 def bind_cast(binder: ExpressionBinder, cast: syntax.Cast) -> Expression:
     """Bind CAST and TRY_CAST; a cast to VARCHAR(n) cuts the text, a cast to CHAR(n) also pads it."""
+    words = cast.type.name.split(" ")
+    if words[0] == "INTERVAL" and isinstance(cast.operand, syntax.StringLiteral):
+        return bind_literal(interval_of_words(cast.operand, words[1:], cast.span), binder.zone)
     return cast_bound(binder.bind(cast.operand), cast, binder.zone)
 
 
@@ -147,6 +151,8 @@ def _alternative(source: SqlType, target: SqlType) -> str | None:  # noqa: PLR09
             return f"use {made}, of milliseconds since 1970"
         case Kind.TIME, number if number in NUMERIC:
             return "use EPOCH_MILLIS(CAST(… AS TIMESTAMP)), the milliseconds since midnight"
+        case Kind.STRING, Kind.INTERVAL | Kind.MONTHS:
+            return "only a literal is read as an INTERVAL; multiply one by a number: n * INTERVAL '1' MINUTE"
         case Kind.DATE, integer if integer in INTEGER_RANGES:
             return "subtract a date: … - DATE '1970-01-01' is the number of days since 1970"
         case number, Kind.BOOLEAN if number in NUMERIC:

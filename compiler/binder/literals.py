@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from typing import TYPE_CHECKING, Final
+from typing import cast as typed
 
 from fsql.compiler import syntax
 from fsql.compiler.binder.report import refusal
@@ -37,7 +38,7 @@ from fsql.compiler.sqltypes import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from fsql.compiler.text.source import Span
 
@@ -69,6 +70,15 @@ _QUANTITY: Final = re.compile(r"([+-]?)([0-9]{1,19})(?:\.([0-9]{1,6}))?")
 _PART: Final = re.compile(r"([+-]?[0-9.]+) *([A-Za-z]+)")
 _PARTS: Final = re.compile(rf" *(?:{_PART.pattern} *)+")
 """Quantities with units, in the form in which PostgreSQL writes intervals."""
+_CLOCK: Final = re.compile(
+    r"(?:^| )([+-]?)([0-9]{1,9}):([0-5]?[0-9])(?::([0-5]?[0-9])(?:\.([0-9]{1,6}))?)?$"
+)
+"""A time at the end of an interval, which may have more than 24 hours."""
+_ISO: Final = re.compile(
+    r"P(?:(-?[0-9]+)Y)?(?:(-?[0-9]+)M)?(?:(-?[0-9]+)W)?(?:(-?[0-9]+)D)?"
+    r"(?:T(?:(-?[0-9]+)H)?(?:(-?[0-9]+)M)?(?:(-?[0-9.]+)S)?)?",
+    re.IGNORECASE,
+)
 _HEX: Final = re.compile(r"[0-9A-Fa-f]*")
 _INTEGER_DIGITS_MAX: Final = 21
 
@@ -185,6 +195,16 @@ def _date(literal: syntax.TimeLiteral) -> Literal:
     return Literal(DATE, nullable=False, value=days)
 
 
+def interval_of_words(
+    text: syntax.StringLiteral, words: Sequence[str], span: Span
+) -> syntax.IntervalLiteral:
+    """Return the literal of `CAST('1' AS INTERVAL DAY TO HOUR)`, given the words behind INTERVAL."""
+    unit, to = words[0] if words else None, words[2] if len(words) > 1 else None
+    return syntax.IntervalLiteral(
+        span, text, typed("syntax.Unit | None", unit), typed("syntax.Unit | None", to)
+    )
+
+
 def _interval(literal: syntax.IntervalLiteral) -> Literal:
     if literal.unit is None:
         value, of_months = _with_units(literal.value)
@@ -207,13 +227,29 @@ def _interval_of_unit(literal: syntax.IntervalLiteral, unit: syntax.Unit) -> int
 
 
 def _with_units(written: syntax.StringLiteral) -> tuple[int, bool]:
-    """Return the months or microseconds of a text such as `1 hour 30 minutes`, and which of them they are."""
-    parts = _PART.findall(written.value)
+    """Return the months or microseconds of a text such as `1 hour 30 minutes`, and which of them they are.
+
+    As in PostgreSQL, the last part may be a time, `1 day 02:30:00`, and `ago` reverses the sign; the form of
+    ISO 8601 is read, too: `P1DT2H30M`.
+    """
+    text = _plain_units(written.value.strip(" "))
+    text, ago = (text[:-4], -1) if text.lower().endswith(" ago") else (text, 1)
+    clock = _CLOCK.search(text)
+    clock_us = 0
+    if clock is not None:
+        hours, minutes, seconds, fraction = (clock[group] or "0" for group in range(2, 6))
+        clock_us = (int(hours) * 60 + int(minutes)) * 60 + int(seconds)
+        clock_us = clock_us * 1_000_000 + int(fraction.ljust(6, "0"))
+        clock_us = -clock_us if clock[1] == "-" else clock_us
+        text = text[: clock.start()]
+    parts = _PART.findall(text)
     words = [unit.upper() for _, unit in parts]
     units = [_ABBREVIATED.get(word, word.removesuffix("S")) for word in words]
     of_months = all(unit in _UNIT_MONTHS for unit in units)
+    of_months = of_months and clock is None
     known = of_months or all(unit in _UNIT_US for unit in units)
-    if not known or not _PARTS.fullmatch(written.value):
+    empty = clock is not None and not text.strip(" ")
+    if not known or not (empty or _PARTS.fullmatch(text)):
         raise refusal(
             "E215",
             "invalid interval",
@@ -221,14 +257,25 @@ def _with_units(written: syntax.StringLiteral) -> tuple[int, bool]:
             help="write INTERVAL '1' HOUR or INTERVAL '1 hour 30 minutes'; months and years need an interval"
             " of their own",
         )
-    value = 0
+    value = clock_us
     for (number, _), unit in zip(parts, units, strict=True):
         quantity = syntax.StringLiteral(written.span, number)
         if of_months:
             value += _months(quantity) * _UNIT_MONTHS[unit]
         else:
             value += _quantity_us(quantity, _UNIT_US[unit])
-    return value, of_months
+    return value * ago, of_months
+
+
+def _plain_units(text: str) -> str:
+    """Return an interval of ISO 8601 with its units in words; any other text as it is."""
+    found = _ISO.fullmatch(text)
+    if found is None or not any(found.groups()) or text[-1] in "Tt":
+        return text
+    words = ("year", "month", "week", "day", "hour", "minute", "second")
+    return " ".join(
+        f"{number} {word}" for number, word in zip(found.groups(), words, strict=True) if number
+    )
 
 
 def _months(quantity: syntax.StringLiteral) -> int:

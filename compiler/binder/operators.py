@@ -39,12 +39,12 @@ from fsql.compiler.sqltypes import (
     Kind,
     SqlType,
 )
+from fsql.compiler.text.source import Span
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from fsql.compiler.binder.expression import ExpressionBinder
-    from fsql.compiler.text.source import Span
 
     Placed = tuple[Expression, Span]
 
@@ -235,10 +235,12 @@ def bind_sum(binder: ExpressionBinder, chain: syntax.Chain, first: int, end: int
     """Bind the links of `a + b - c` from `first` to `end`, from the left, with the operand before them."""
     before = chain.first if first == 0 else chain.links[first - 1].operand
     made, span = binder.bind(before), before.span
+    # Brackets around an operand are not in its span.
+    start = chain.span.start if first == 0 else span.start
     for link in chain.links[first:end]:
         made = _arithmetic(link, made, binder.bind(link.operand), span)
         span = span.to(link.operand.span)
-        binder.source_spans.add(made, span)
+        binder.source_spans.add(made, Span(start, link.span.end))
     return made, span
 
 

@@ -50,7 +50,12 @@ NAN: Final = math.nan
 """The canonical NaN: the only one that an expression has."""
 
 _INTEGER: Final = re.compile(r"[+-]?[0-9]+")
-_JSON_NUMBER: Final = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
+_NUMBER: Final = re.compile(
+    r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)(e[+-]?[0-9]+)?|nan|[+-]?inf(inity)?", re.ASCII | re.IGNORECASE
+)
+"""What PostgreSQL reads as a number, and so what Python does."""
+TRUE_WORDS: Final = ("true", "t", "yes", "y", "on", "1")
+FALSE_WORDS: Final = ("false", "f", "no", "n", "off", "0")
 _INTEGER_DIGITS_MAX: Final = 20
 """More digits than this, leading zeros apart, are out of the range of every integer type."""
 
@@ -84,9 +89,9 @@ def _double_to_integer(value: float, target: SqlType) -> int:
 
 def _text_to_boolean(text: str) -> bool:
     word = text.strip(" ").lower()
-    if word not in {"true", "false"}:
+    if word not in TRUE_WORDS and word not in FALSE_WORDS:
         raise UnreadableTextFailure(text, BOOLEAN)
-    return word == "true"
+    return word in TRUE_WORDS
 
 
 def _text_to_integer(text: str, target: SqlType) -> int:
@@ -100,11 +105,9 @@ def _text_to_integer(text: str, target: SqlType) -> int:
 
 def _text_to_double(text: str) -> float:
     number = text.strip(" ")
-    if number == "NaN":
-        return NAN
-    if number in {"Infinity", "-Infinity"} or _JSON_NUMBER.fullmatch(number):
-        return float(number)
-    raise UnreadableTextFailure(text, DOUBLE)
+    if not _NUMBER.fullmatch(number):
+        raise UnreadableTextFailure(text, DOUBLE)
+    return NAN if number.lower() == "nan" else float(number)
 
 
 # The scalar of each cast, by (from, to).  A cast of a kind to itself is not one, and is not listed.

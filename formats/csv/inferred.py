@@ -82,12 +82,19 @@ def _type_of(field: Field, settings: Settings) -> SqlType:
     if text.lower() in {"true", "false"}:
         return BOOLEAN
     digits = text.lstrip("-")
-    if digits[:1].isdecimal():
-        if digits.isascii() and digits.isdecimal():
-            return STRING if digits[0] == "0" and len(digits) > 1 else type_of_number(text)
-        try:
-            cast_value(text, STRING, DOUBLE)
-        except RowFailure:
-            return type_of_text(text)
-        return DOUBLE
+    if digits.removeprefix(".")[:1].isdecimal():
+        return _type_of_digits(text, digits)
     return STRING
+
+
+def _type_of_digits(text: str, digits: str) -> SqlType:
+    """Return the type of a text that is `digits` and what follows them, after a sign."""
+    if digits[0] == "0" and digits[1:2].isdecimal():
+        return type_of_text(text)  # such as a code, 007
+    if digits.isascii() and digits.isdecimal():
+        return type_of_number(text)
+    try:
+        cast_value(text, STRING, DOUBLE)
+    except RowFailure:
+        return type_of_text(text)
+    return DOUBLE

@@ -47,7 +47,7 @@ With a header, columns are found by name: the file may have them in another orde
 which are ignored; one that is missing is an error before the first row is read.  Standard input and sockets
 need the columns in the order of the table.  Without a header, fields are the columns in their order.
 
-A field is read as by `CAST(field AS type)`, NaN and Infinity included; a TIMESTAMP cannot be a
+A field is read as by `CAST(field AS type)`, `.5`, NaN, Infinity and `yes` included; a TIMESTAMP cannot be a
 number.  A field without quotes that equals the option `null` is NULL; with quotes it is that text.  A record
 that has another number of fields, or text after a closing quote, is malformed.
 

@@ -119,7 +119,7 @@ def field_value(field: Field, column: Column, dialect: Dialect) -> Value:
         code = INVALID_TIMESTAMP if of_time else WRONG_TYPE
         reason = f"expected {column.type}, found {_quote(field.text)}"
         raise MalformedError(code, reason, column.name) from None
-    if isinstance(value, float) and math.isinf(value) and "Infinity" not in field.text:
+    if isinstance(value, float) and math.isinf(value) and "inf" not in field.text.lower():
         raise MalformedError(
             NUMBER_OUT_OF_RANGE, f"the number does not fit {column.type}", column.name
         )

@@ -225,14 +225,19 @@ def cast_of_text(value: str, wanted: Kind) -> Value:
     Raises:
         FailureError: it spells none.
     """
-    number = r"-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?"
+    number = r"[+-]?(\d+|\d+\.\d*|\.\d+)([eE][+-]?\d+)?"
+    truth = {"true": 1, "t": 1, "yes": 1, "y": 1, "on": 1, "1": 1} | dict.fromkeys(
+        ("false", "f", "no", "n", "off", "0"), 0
+    )
     match wanted:
-        case Kind.BOOLEAN if value.lower() in {"true", "false"}:
-            return value.lower() == "true"
+        case Kind.BOOLEAN if value.lower() in truth:
+            return truth[value.lower()] == 1
         case kind if kind in INTEGERS and re.fullmatch(r"[+-]?\d+", value, re.ASCII):
             return int(value)
-        case Kind.FLOAT | Kind.DOUBLE if re.fullmatch(rf"{number}|NaN|-?Infinity", value, re.ASCII):
-            return float(value)
+        case Kind.FLOAT | Kind.DOUBLE if re.fullmatch(
+            rf"{number}|nan|[+-]?inf(inity)?", value, re.ASCII | re.IGNORECASE
+        ):
+            return math.nan if value.lower() == "nan" else float(value)
         case Kind.TIMESTAMP:
             return timestamp_of_text(value)
         case Kind.TIME if re.fullmatch(r"[\d:.]{5,15}", value, re.ASCII):

@@ -77,6 +77,11 @@ def interval_type(span: Span, unit: syntax.Unit | None, to: syntax.Unit | None) 
     return syntax.TypeName(span, " ".join(words))
 
 
+def interval_without_unit(span: Span) -> syntax.TypeName:
+    """Return `INTERVAL`, of `x::interval`."""
+    return syntax.TypeName(span, "INTERVAL")
+
+
 def generic_type(span: Span, name: str, *arguments: syntax.TypeName) -> syntax.TypeName:
     """Return `ARRAY<INT>`, `MAP<STRING, INT>`."""
     return syntax.TypeName(span, name, arguments=arguments)

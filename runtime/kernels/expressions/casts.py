@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from fsql.compiler.functions.casts import cast_value, format_double
+from fsql.compiler.functions.casts import FALSE_WORDS, TRUE_WORDS, cast_value, format_double
 from fsql.compiler.functions.failure import RowFailure
 from fsql.compiler.functions.timestamps import format_timestamp
 from fsql.compiler.sqltypes import (
@@ -77,7 +77,11 @@ if TYPE_CHECKING:
 
     Array = NDArray[Any]
 
-_JSON_NUMBER: Final = r"\A(-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?|NaN|-?Infinity)\z"
+_NUMBER: Final = (
+    r"\A([+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?|(?i:nan|[+-]?inf(inity)?))\z"
+)
+_USUAL: Final = r"\A-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?\z"
+"""The numbers that Arrow reads as Python does."""
 _EXPONENT: Final = r"[eE][+-]?[0-9]{3}"
 _SHORT: Final = 100
 """A number of at most this many characters, with an exponent of at most two digits, is finite."""
@@ -323,7 +327,9 @@ def _strip(texts: pa.StringArray) -> pa.StringArray:
 
 def _parse_booleans(texts: pa.StringArray) -> tuple[Array, Codes | None]:
     words = pc.ascii_lower(_strip(texts))
-    yes, no = (_bools(pc.equal(words, word)) for word in ("true", "false"))
+    yes, no = (
+        _bools(pc.is_in(words, pa.array(each, pa.string()))) for each in (TRUE_WORDS, FALSE_WORDS)
+    )
     return yes, codes_where(~(yes | no), UNREADABLE_TEXT)
 
 
@@ -358,11 +364,12 @@ def _parse_integers(least: int, greatest: int, dtype: np.dtype[Any]) -> Parse:
 
 
 def _parse_doubles(texts: pa.StringArray) -> tuple[Array, Codes | None]:
-    """Parse JSON numbers; those that are long or have a great exponent are checked for infinity in Python."""
+    """Parse numbers, in Python those that are long, have a great exponent or unusual forms such as `.5`."""
     texts = _strip(texts)
-    readable = pc.match_substring_regex(texts, _JSON_NUMBER)
+    readable = pc.match_substring_regex(texts, _NUMBER)
     short = pc.less_equal(pc.binary_length(texts), _SHORT)
-    usual = pc.and_(pc.and_(readable, short), pc.invert(pc.match_substring_regex(texts, _EXPONENT)))
+    usual = pc.and_(pc.match_substring_regex(texts, _USUAL), short)
+    usual = pc.and_(usual, pc.invert(pc.match_substring_regex(texts, _EXPONENT)))
     values = np.array(pc.if_else(usual, texts, "0").cast(pa.float64()))
     unusual = pc.and_not(readable, usual)
     if unusual.true_count:

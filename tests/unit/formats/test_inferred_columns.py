@@ -100,6 +100,8 @@ def test_json_without_a_common_type(sample: str, reason: str) -> None:
         ("a,b\n1,x\n", {}, "a BIGINT, b STRING"),
         ("a,b\r\n1,2.5\r\n-3,4\r\n", {}, "a BIGINT, b DOUBLE"),
         ("a\n007\n", {}, "a STRING"),
+        ("a,b,c,d\n.5,-.5,5.,007.5\n", {}, "a DOUBLE, b DOUBLE, c DOUBLE, d STRING"),
+        ("a,b,c\nyes,inf,.x\n", {}, "a STRING, b STRING, c STRING"),
         ("a\n0\n-1\n", {}, "a BIGINT"),
         ("a\n1\nx\n", {}, "a STRING"),
         ("a,b\n,\n", {}, "a STRING, b STRING"),

@@ -103,7 +103,11 @@ CASTS: list[tuple[SqlType, SqlType, list[tuple[Value, Value]]]] = [
     ),
     (
         *(STRING, BOOLEAN),
-        [("true", True), (" FALSE ", False), ("tRuE", True), ("t", E503), ("", E503), ("1", E503)],
+        [
+            *(("true", True), (" FALSE ", False), ("tRuE", True), ("t", True), ("F", False)),
+            *(("yes", True), ("No", False), ("y", True), ("n", False), ("ON", True)),
+            *(("off", False), ("1", True), ("0", False), ("2", E503), ("", E503), ("tr", E503)),
+        ],
     ),
     (
         *(STRING, INT),
@@ -141,8 +145,11 @@ CASTS: list[tuple[SqlType, SqlType, list[tuple[Value, Value]]]] = [
         [
             *(("1", 1.0), (" 1.5 ", 1.5), ("-0", -0.0), ("1e3", 1000.0), ("1E-2", 0.01)),
             *(("NaN", NAN), ("Infinity", INF), ("-Infinity", -INF), ("1e400", INF)),
-            *(("+1", E503), (".5", E503), ("5.", E503), ("01", E503), ("nan", E503), ("", E503)),
+            *(("+1", 1.0), (".5", 0.5), ("5.", 5.0), ("01", 1.0), ("nan", NAN), ("", E503)),
+            *(("inf", INF), ("-INF", -INF), ("+infinity", INF), ("-.5e+1", -5.0), ("00.50", 0.5)),
             *(("0x1", E503), ("1_0", E503), ("-NaN", E503), ("1\n", E503), ("0.1", 0.1)),
+            *((".", E503), ("+", E503), ("e5", E503), ("1e", E503), ("infi", E503), ("--1", E503)),
+            *(("1 0", E503), ("\uff11", E503), ("1.5.", E503), ("1d", E503), ("\u0131nf", E503)),
         ],
     ),
     (NULL, BIGINT, [(None, None)]),
