@@ -72,6 +72,10 @@ class _Run:
         time, origin = self.batch.root(first)
         return max(self.batch.root(first + count), Root(time, origin + 1))
 
+    def count_between(self, start: Root, end: Root) -> int:
+        """Return the number of rows from `start` on and below `end`; the rows have to be in order."""
+        return _count_below(self.batch, end) - max(self.start, _count_below(self.batch, start))
+
     def take_below(self, bound: Root) -> Batch:
         """Remove and return the rows below `bound`."""
         if self.batch.span().greatest < bound:
@@ -134,13 +138,20 @@ class WaitingRows:
         return taken
 
     def position_after(self, count: int, start: Root) -> Root:
-        """Return a position after about `count` of the rows from `start` on; END if there are fewer.
+        """Return a position after at least half of `count` rows from `start` on; END if there are fewer.
 
-        At least one of the rows is below it.
+        If all batches have rows everywhere, about `count` rows are below it.  If one batch comes after the
+        other, a part of each is only a part of the first one; so it grows until there are enough rows.
         """
         self._merge_small()
-        each = max(1, count // max(1, len(self._runs)))
-        return min([run.position_after(each, start) for _, _, run in self._runs], default=END)
+        runs = [run for _, _, run in self._runs]
+        each = max(1, count // max(1, len(runs)))
+        while True:
+            position = min([run.position_after(each, start) for run in runs], default=END)
+            below_it = sum(run.count_between(start, position) for run in runs)
+            if position == END or 2 * below_it >= count:
+                return position
+            each *= 2
 
     def _merge_small(self) -> None:
         if self._small:

@@ -16,6 +16,7 @@ from fsql.compiler.tick_plan import FoldHead, Policy
 from fsql.optimizer.choose import choose
 from fsql.runtime.arrow_types import to_arrow
 from fsql.runtime.batch import END, Batch, Root
+from fsql.runtime.dataflow.backlog import Backlog
 from fsql.runtime.dataflow.barrier import Barrier
 from fsql.runtime.dataflow.fold_kernels import make_fold
 from fsql.runtime.dataflow.messages import Address, Parcel, PortKind
@@ -100,6 +101,33 @@ def test_a_large_batch_of_which_a_row_is_taken_each_time_is_copied_a_few_times(
     for bound in range(1, size + 1):
         assert rows_of(waiting.take_below(Root(bound, 0))) == [(bound - 1, 0)]
     assert cost.copied <= 4 * size
+
+
+@pytest.mark.parametrize("spread", ["one after the other", "mixed", "both"])
+def test_a_fold_that_is_behind_takes_the_rows_that_it_asks_for(spread: str) -> None:
+    """Batches of several splits may follow each other in the order, or have rows everywhere."""
+    batches, size, asked = 8, 1_000, 1_200
+    backlog = Backlog(1)
+    for number in range(batches):
+        mixed = spread == "mixed" or (spread == "both" and number % 2 == 0)
+        times = (
+            range(number, batches * size, batches)
+            if mixed
+            else range(number * size, (number + 1) * size)
+        )
+        backlog.append(0, batch([(time, number) for time in times]))
+    backlog.is_behind = True
+    taken = []
+    while backlog.rows:
+        backlog.resize_part(asked // 2)
+        [part] = backlog.take_below(END)
+        taken.append(rows_of(part))
+    rows = [row for part in taken for row in part]
+    assert rows == sorted(rows)
+    assert len(rows) == batches * size
+    assert all(asked // 2 <= len(part) <= 2 * asked for part in taken[:-1]), [
+        len(part) for part in taken
+    ]
 
 
 def fold_of(policy: Policy) -> Fold:
