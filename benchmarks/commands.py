@@ -204,12 +204,13 @@ def skew(reporter: Reporter, picture: TextIO | None, **flags: Any) -> None:  # n
 @number("--rows", "Number of rows of each run.", 4_000_000)
 @number("--share", "Percentage of rows with the hot key.", 60)
 @number("--keys", "Number of keys of the other rows.", 1_000)
+@number("--workers", "Number of workers, and of files that they read.", 2)
 @seconds("--tick", "Seconds between two choices of `auto`.", 1.0, least=0.1)
 @number("--rounds", "Number of runs of each plan.", 1)
 @picture("the throughput of each plan")
 @pass_reporter
 def hot_key(reporter: Reporter, picture: TextIO | None, **flags: Any) -> None:  # noqa: ANN401
-    """Run a window of a day over rows of which most have one key, on 2 workers, with three plans by turns.
+    """Run a window of a day over rows of which most have one key, with three plans by turns.
 
     "equal" gives each worker the same number of bins; "auto" chooses ticks; "best" pre-aggregates the rows of
     the hot key as soon as the run has begun.  "rows_per_busy_second" are rows by the processor time of the

@@ -1,4 +1,4 @@
-"""One key with most of the rows, on two workers: equal bins, automatic ticks, and the best plan known.
+"""One key with most of the rows, on some workers: equal bins, automatic ticks, and the best plan known.
 
 The three plans run by turns.  With equal bins, all rows of the hot key are of one worker.  With `auto` ticks
 are chosen, and rows of the hot key are pre-aggregated from one of them on.  With `best` that is proposed as
@@ -25,7 +25,6 @@ from fsql.benchmarks.by_turns import (
     BEST,
     EQUAL,
     PLANS,
-    WORKERS,
     Variant,
     bars_svg,
     bench_folder,
@@ -59,12 +58,14 @@ _FIRST_MS: Final = int(datetime(2026, 1, 1, tzinfo=UTC).timestamp() * 1000)
 class HotKey:
     """The parameters: rows of each run, the hot key's part of them in percent, how many keys have the others.
 
-    `tick` is the length of an interval of `auto` in seconds, `rounds` how often each plan runs.
+    There are as many files as `workers`.  `tick` is the length of an interval of `auto` in seconds, `rounds`
+    how often each plan runs.
     """
 
     rows: int
     share: int
     keys: int
+    workers: int
     tick: float
     rounds: int
 
@@ -76,7 +77,12 @@ def measure_hot_key(load: HotKey) -> Iterator[dict[str, Any]]:
         JobFailedError: if a run does not come to its end.
     """
     found: list[dict[str, Any]] = []
-    labels = {"benchmark": "hot-key", "share": load.share, "keys": load.keys}
+    labels = {
+        "benchmark": "hot-key",
+        "share": load.share,
+        "keys": load.keys,
+        "workers": load.workers,
+    }
     with bench_folder() as folder:
         _write(folder / "input", load)
 
@@ -97,14 +103,14 @@ def _write(folder: Path, load: HotKey) -> None:
     kind = pa.timestamp("ms", "UTC")
     values = [(name, pa.int64()) for name in _VALUES]
     schema = pa.schema([("sensor", pa.string()), *values, ("at", kind)])
-    for number in range(WORKERS):
-        rows = (load.rows + WORKERS - 1 - number) // WORKERS
+    for number in range(load.workers):
+        rows = (load.rows + load.workers - 1 - number) // load.workers
         with pq.ParquetWriter(folder / f"readings-{number}.parquet", schema) as file:
             for first in range(0, rows, _GROUP_ROWS):
                 count = min(_GROUP_ROWS, rows - first)
                 hot = random.random(count) * 100 < load.share
                 keys = np.where(hot, 0, random.integers(1, load.keys + 1, count))
-                times = _FIRST_MS + np.arange(first, first + count) * WORKERS % (86_400 * 1000)
+                times = _FIRST_MS + np.arange(first, first + count) * load.workers % (86_400 * 1000)
                 columns = [
                     names.take(pa.array(keys)),
                     *(pa.array(random.integers(0, _VALUES_MAX, count)) for _ in _VALUES),
@@ -125,16 +131,17 @@ def _run(rows: Path, folder: Path, plan: str, load: HotKey) -> tuple[dict[str, A
                 _propose_pre_aggregation(job.state)
 
     values = {"input": str(rows), "output": str(output)}
-    job = run_to_end(Variant(SCRIPT, values, auto=plan == AUTO, tick=load.tick), folder, follow)
+    variant = Variant(SCRIPT, values, load.workers, auto=plan == AUTO, tick=load.tick)
+    job = run_to_end(variant, folder, follow)
     taken = [each for each in read_ticks(job.state)[1] if not each.refused]
-    busy = busy_of_workers(job.seconds_by_process())
+    busy = busy_of_workers(job.seconds_by_process(), load.workers)
     fields = {
         "rows": load.rows,
         "seconds": round(job.seconds(), 3),
         "busy_seconds": busy,
         "rows_per_busy_second": round(load.rows / max(busy)) if any(busy) else None,
         "busiest_over_mean": over_mean(busy),
-        "busiest_over_mean_at_end": over_mean(busy_of_workers(job.seconds_at_end())),
+        "busiest_over_mean_at_end": over_mean(busy_of_workers(job.seconds_at_end(), load.workers)),
         "ticks": len(taken),
         "pre_aggregates": any(
             least for each in taken for _, least in each.proposal.choices.pre_aggregations
@@ -158,5 +165,5 @@ def hot_key_svg(measured: Sequence[dict[str, Any]]) -> str:
     def by_equal(rate: float) -> str:
         return f"{rate / rates[EQUAL]:.2f} times equal" if rates[EQUAL] else ""
 
-    title = "rows in a second of the busiest of 2 workers"
+    title = "rows in a second of the busiest worker"
     return bars_svg(title, rates, lambda rate: f"{rate / 1e3:,.0f}k", by_equal, PLANS)

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
 def test_hot_key(tmp_path: Path) -> None:
     picture = tmp_path / "hot.svg"
-    arguments = ("--rows", "3000", "--keys", "5", "--tick", "0.5", "--picture", picture)
-    code, out, err = fsql("bench", "hot-key", *arguments, "--json")
+    arguments = ("--rows", "3000", "--keys", "5", "--workers", "3", "--tick", "0.5")
+    code, out, err = fsql("bench", "hot-key", *arguments, "--picture", picture, "--json")
     assert (code, err) == (0, "")
     *runs, medians = [json.loads(line) for line in out.splitlines()]
     assert [(run["plan"], run["rows"], run["bytes_equal"]) for run in runs] == [
@@ -23,7 +23,8 @@ def test_hot_key(tmp_path: Path) -> None:
         ("auto", 3000, True),
         ("best", 3000, True),
     ]
-    assert {"benchmark", "share", "keys", "plan", "best_by_equal"} <= set(medians)
+    assert {"benchmark", "share", "keys", "workers", "plan", "best_by_equal"} <= set(medians)
+    assert [len(run["busy_seconds"]) for run in runs] == [3, 3, 3]
     assert all(run["pre_aggregates"] is (run["reason"] is not None) for run in runs[2:])
     texts = [element.text for element in ElementTree.fromstring(picture.read_text()).iter()]
     plans = ["equal", "auto", "best"]
