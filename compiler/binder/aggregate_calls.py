@@ -10,8 +10,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler import syntax
+from fsql.compiler.binder.conditionals import make_cast
 from fsql.compiler.binder.kept_nulls import keeps_nulls, unwrap_rows
 from fsql.compiler.binder.operators import call, combine_balanced
+from fsql.compiler.binder.percentiles import MEDIANS, percentile_parts
 from fsql.compiler.binder.python_aggregates import make_python_aggregate, python_result
 from fsql.compiler.binder.report import Refusal, not_implemented, refusal
 from fsql.compiler.expression import (
@@ -53,13 +55,9 @@ _BY_VALUE: Final = frozenset(
 _COLLECTING: Final = frozenset(
     {AggregateFunction.ARRAY_AGG, AggregateFunction.FIRST_VALUE, AggregateFunction.LAST_VALUE}
 )
-_MEDIANS: Final = frozenset({"MEDIAN", "APPROX_MEDIAN"})
 _PERCENTILES: Final = frozenset(
     {AggregateFunction.PERCENTILE_CONT, AggregateFunction.PERCENTILE_DISC}
 )
-_WITHIN_GROUP: Final = frozenset({"PERCENTILE_CONT", "PERCENTILE_DISC"})
-"""The names of percentiles whose values are in WITHIN GROUP; the fraction is the second argument of
-others."""
 _JOINED: Final = frozenset({"STRING_AGG", "LISTAGG"})
 """The names of ARRAY_AGG whose elements are joined to a text."""
 OF_ENTRIES: Final = frozenset({"MAP_AGG", "JSON_OBJECTAGG", "JSON_OBJECT_AGG"})
@@ -98,6 +96,8 @@ def make_aggregate(
             help=f"{name} ignores NULLs: omit RESPECT NULLS",
         )
     argument, others, directions, parameter = _parts(arguments, function, name, written)
+    if name in _JOINED and argument is not None:
+        argument = _text(argument, name, written)
     ignores = function is AggregateFunction.ARRAY_AGG and (
         written.ignore_nulls or (name in COMPLETED and name != "JSON_AGG")
     )
@@ -156,10 +156,34 @@ def complete_value(
         separator = constant_value(given)
         if not isinstance(separator, str):
             raise refusal(
-                "E403", "separator of STRING_AGG is not constant", written.arguments[1].span
+                "E403",
+                f"separator of {name} is not constant",
+                written.arguments[1].span,
+                help=f"write a text, {name}(s, ', '); join what differs from row to row to s: {name}(s || k)",
             )
     literal = Literal(STRING, nullable=False, value=separator)
     return Call(STRING, collected.nullable, "join_texts", (collected, literal))
+
+
+def _text(argument: Expression, name: str, written: syntax.FunctionCall) -> Expression:
+    """Return the argument of STRING_AGG as a text.
+
+    Raises:
+        Refusal: E401 if it is none, and cannot be or must not be cast.
+    """
+    if argument.type.kind in {Kind.STRING, Kind.NULL}:
+        return argument
+    ordered = written.distinct and written.order_by
+    if ordered or argument.type.kind in {*STRUCTURED, Kind.BYTES}:
+        raise refusal(
+            "E401",
+            f"{name} does not take {argument.type}"
+            + (" with DISTINCT and ORDER BY" if ordered else ""),
+            written.arguments[0].span,
+            f"this is {argument.type}",
+            help="cast it: CAST(… AS STRING)" + (", also in ORDER BY" if ordered else ""),
+        )
+    return make_cast(argument, STRING)
 
 
 def _in_python(arguments: ExpressionBinder, name: str) -> PythonAggregate | None:
@@ -182,8 +206,8 @@ def _parts(
     written: syntax.FunctionCall,
 ) -> tuple[Expression | None, tuple[Expression, ...], Directions, float | None]:
     """Return the argument, the other arguments, the directions of ORDER BY and the parameter."""
-    if function in _PERCENTILES and name not in _MEDIANS:
-        return _percentile(arguments, name, written)
+    if function in _PERCENTILES and name not in MEDIANS:
+        return percentile_parts(arguments, name, written)
     _check_count(function, name, written)
     argument = _argument(arguments, name, written)
     if name in OF_ENTRIES:
@@ -204,9 +228,13 @@ def _parts(
         return argument, (other,), (), None
     elif written.order_by:
         if function not in _COLLECTING:
-            raise not_implemented(f"ORDER BY in {name}", written.order_by[0].span)
+            raise not_implemented(
+                f"ORDER BY in {name}",
+                written.order_by[0].span,
+                help=f"remove it: {name} does not depend on the order",
+            )
         return _bind_order(arguments, argument, name, written)
-    parameter = 0.5 if name in _MEDIANS else None
+    parameter = 0.5 if name in MEDIANS else None
     return argument, (), (), parameter
 
 
@@ -312,53 +340,6 @@ def _bind_order(
         keys.append(key)
         directions.append((item.descending, nulls_first))
     return argument, tuple(keys), tuple(directions), None
-
-
-def _percentile(
-    arguments: ExpressionBinder, name: str, written: syntax.FunctionCall
-) -> tuple[Expression | None, tuple[Expression, ...], Directions, float | None]:
-    """Return the parts of `PERCENTILE_CONT(fraction) WITHIN GROUP (ORDER BY x)`."""
-    if name not in _WITHIN_GROUP:
-        return _quantile(arguments, name, written)
-    if len(written.arguments) != 1 or len(written.order_by) != 1:
-        raise refusal(
-            "E401",
-            f"{name} takes a fraction, and one expression in WITHIN GROUP",
-            written.span,
-            help=f"write {name}(0.5) WITHIN GROUP (ORDER BY x)",
-        )
-    (item,) = written.order_by
-    if item.descending:
-        raise not_implemented(f"DESC in {name}", item.span, help="write 1 - fraction")
-    fraction = _fraction(arguments, name, written.arguments[0])
-    return arguments.bind_and_check_size(item.expression), (), (), fraction
-
-
-def _quantile(
-    arguments: ExpressionBinder, name: str, written: syntax.FunctionCall
-) -> tuple[Expression | None, tuple[Expression, ...], Directions, float | None]:
-    """Return the parts of `QUANTILE_CONT(x, fraction)`."""
-    if len(written.arguments) != 2 or written.order_by:
-        raise refusal(
-            "E401",
-            f"{name} takes a value and a fraction",
-            written.span,
-            help=f"write {name}(x, 0.5)",
-        )
-    value = _whole(arguments, written.arguments[0])
-    return value, (), (), _fraction(arguments, name, written.arguments[1])
-
-
-def _fraction(
-    arguments: ExpressionBinder, name: str, written: syntax.Expression | syntax.Star
-) -> float:
-    span = written.span
-    fraction = constant_value(_whole(arguments, written))
-    if isinstance(fraction, bool) or not isinstance(fraction, int | float):
-        raise refusal("E403", f"fraction of {name} is not a constant number", span)
-    if not 0 <= fraction <= 1:
-        raise refusal("E405", f"fraction of {name} is not between 0 and 1", span)
-    return float(fraction)
 
 
 def _apply_filter(

@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import Final
 
 from fsql.compiler import syntax
+from fsql.compiler.binder.percentiles import of_fractions
 from fsql.compiler.binder.report import refusal
 
 VALUES_MAX: Final = 1_000
@@ -60,7 +61,7 @@ def in_other_words(written: syntax.FunctionCall) -> syntax.Expression | None:  #
     if name in _OF_NUMBERS:
         return _of_number(written, name)
     if name not in _RENAMED:
-        return None
+        return of_fractions(written, name)
     renamed = _named(written, _RENAMED[name])
     if name == "COLLECT_SET":
         return replace(renamed, distinct=True)
