@@ -6,8 +6,9 @@ A line of rejects has the origin of the row and the reason:
 
     {"source":"t","split":"a.jsonl","row":3,"line":4,"byte":61,"code":"FSQL-E513",…}
 
-`row` counts from 0 and `line` from 1; unknown values are null.  A line of late rows has the columns that
-the window operator was given, followed by the row's origin (`source`, `split`, `row`) and the `reason`.
+`row` counts from 0 and `line` from 1; unknown values are null.  If the split consists of several files,
+`split` names the one with this line, and `row` counts the rows of all.  A line of late rows has the columns
+that the window operator was given, followed by the row's origin (`source`, `split`, `row`) and the `reason`.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from fsql.compiler.schema import Column
 from fsql.compiler.sqltypes import BIGINT, STRING
@@ -61,18 +63,22 @@ class Origins:
         self._names = names
         self._splits = splits
 
-    def columns(self, origins: Ints) -> list[pa.Array]:
-        """Return table, split and row number of each origin; NULL for a punctuation, which is not a row."""
+    def columns(self, origins: Ints, files: Sequence[str] = ()) -> list[pa.Array]:
+        """Return table, split and row number of each origin; NULL for a punctuation, which is not a row.
+
+        `files`, if given, are named in place of the splits, unless they are "".
+        """
         splits, index = np.unique(origins >> _ROW_BITS, return_inverse=True)
         names = [self._name(int(split) << _ROW_BITS) for split in splits]
         rows = origins & (1 << _ROW_BITS) - 1
-        return [
-            *(
-                pa.array(column, pa.string()).take(pa.array(index))
-                for column in zip(*names, strict=True)
-            ),
-            pa.array(rows, mask=origins == PUNCTUATION),
-        ]
+        tables, split_names = (
+            pa.array(column, pa.string()).take(pa.array(index))
+            for column in zip(*names, strict=True)
+        )
+        if any(files):
+            named = pa.array([file or None for file in files], pa.string())
+            split_names = pc.coalesce(named, split_names)
+        return [tables, split_names, pa.array(rows, mask=origins == PUNCTUATION)]
 
     def _name(self, packed: int) -> tuple[str | None, str | None]:
         if packed < 0:
@@ -105,7 +111,8 @@ class DeadLetterLines:
             )
             for _, dead_letter in contents.dead_letters
         ]
-        columns = [*self._origins.columns(origin), *_arrays(faults, _FAULT)]
+        files = [dead_letter.file for _, dead_letter in contents.dead_letters]
+        columns = [*self._origins.columns(origin, files), *_arrays(faults, _FAULT)]
         return [memoryview(line) for line in self._encoder.encode(columns, None)]
 
 

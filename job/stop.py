@@ -46,7 +46,7 @@ def stop_error(
     ordinal, number, row = origin_parts(stopped.root.origin)
     table = next(table for table in compiled.job.tables if table.ordinal == ordinal)
     split = splits[ordinal][number]
-    notes = [f"the row is row {count_text(row + 1)} of {_quoted_name(split)}", released]
+    notes = [f"the row is row {count_text(row + 1)} of {_quoted_name(split, table)}", released]
     time = _time_note(table, stopped.root)
     if time:
         notes.insert(1, time)
@@ -60,7 +60,12 @@ def stop_error(
         notes.insert(0, f"the line is {stopped.dead_letter.excerpt}")
     helps = (CODES[code].fix, _REJECT_HELP)
     error = Diagnostic(code, message, notes=tuple(notes), helps=helps)
-    return FsqlError([error], SourceText(f"{_source_name(split)}{_line(stopped.dead_letter)}", ""))
+    return FsqlError(
+        [error],
+        SourceText(
+            f"{_source_name(split, stopped.dead_letter.file)}{_line(stopped.dead_letter)}", ""
+        ),
+    )
 
 
 def _locate(compiled: Compiled, stopped: Stopped, error: Diagnostic, row_source: str) -> FsqlError:
@@ -90,17 +95,23 @@ def _line(dead_letter: DeadLetter) -> str:
     )
 
 
-def _source_name(split: Split) -> str:
-    """Return the path of a file, relative to the working directory; otherwise the split's name."""
-    path = getattr(split, "path", None)
+def _source_name(split: Split, file: str = "") -> str:
+    """Return the path of a file, relative to the working directory; otherwise the split's name.
+
+    `file` names a file of a split that consists of several.
+    """
+    root = getattr(split, "root", None) if file else None
+    path = getattr(split, "path", None) if root is None else root / file
     if path is None:
         return split.name
     relative = os.path.relpath(path)
     return str(path) if relative.startswith("..") else str(Path(relative))
 
 
-def _quoted_name(split: Split) -> str:
-    """Return the kind and the name of a file or split."""
+def _quoted_name(split: Split, table: Table) -> str:
+    """Return the kind and the name of a file or split, or of the table whose files are one split."""
+    if getattr(split, "root", None) is not None:
+        return f'table "{table.name}"'
     return f'{"split" if getattr(split, "path", None) is None else "file"} "{_source_name(split)}"'
 
 

@@ -30,7 +30,8 @@ class DeadLetter:
 
     `row` is its number in the split, `line` its line from 1 and `byte` its offset in the file (-1 where
     there is none), `code` the number of the error (511 for FSQL-E511), `field` the path of the field
-    ("" for the row as a whole), `reason` a sentence fragment, `excerpt` up to 256 escaped characters.
+    ("" for the row as a whole), `reason` a sentence fragment, `excerpt` up to 256 escaped characters.  If the
+    split consists of several files, `file` is the one with this line and byte.
     """
 
     row: int
@@ -40,6 +41,7 @@ class DeadLetter:
     field: str
     reason: str
     excerpt: str
+    file: str = ""
 
 
 @dataclass(frozen=True, slots=True)

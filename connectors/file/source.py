@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Final
 from fsql.compiler.connectors import Layout
 from fsql.connectors import paths
 from fsql.connectors.file.compression import CompressedBlocks, codec_of
-from fsql.connectors.file.following.opening import check_followed, open_follower
+from fsql.connectors.file.following.opening import check_followed, followed_root, open_follower
+from fsql.connectors.file.following.places import LoggedPlaces
 from fsql.connectors.file.found_files import find_files
 from fsql.connectors.file.metadata import (
     MetadataSplit,
@@ -167,4 +168,7 @@ def _followed_split(table: Table, settings: Settings, context: ConnectorContext)
     """
     log = None if context.front_logs is None else front_log_of(context.front_logs, table)
     check_followed(settings, context, begun=log is not None and log.exists())
-    return live_split(PurePath(settings.text("path")).name, table, settings, context)
+    root = followed_root(settings, context)
+    places = None if log is None else LoggedPlaces(log, root)
+    name = PurePath(settings.text("path")).name
+    return live_split(name, table, settings, context, root=root, places=places)

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from fsql.connectors.live.front_log import LogWriter
     from fsql.connectors.live.logged_bounds import LogClock
+    from fsql.connectors.live.places import Places
 
 _READ_BYTES: Final = 1 << 20
 _WAIT_SECONDS: Final = 0.1
@@ -59,6 +60,13 @@ class ResumableInflow(Inflow, Protocol):
         Raises:
             FsqlError: E535, if the source cannot be read; E536, if it has lost what was read.
         """
+
+
+@runtime_checkable
+class LocatedInflow(Inflow, Protocol):
+    """An inflow whose bytes are those of files."""
+
+    places: Places
 
 
 class Outflow(Protocol):

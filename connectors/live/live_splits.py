@@ -11,6 +11,7 @@ import os
 from collections.abc import Callable
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
+from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
@@ -19,7 +20,7 @@ from fsql.compiler.durations import duration_us
 from fsql.compiler.logical import TimeKind
 from fsql.connectors import paths
 from fsql.connectors.live.front_log import LogWriter, segments
-from fsql.connectors.live.inflows import Feed, PipeOutflow, ResumableInflow
+from fsql.connectors.live.inflows import Feed, LocatedInflow, PipeOutflow, ResumableInflow
 from fsql.connectors.live.log_split import LogSplit
 from fsql.connectors.live.logged_bounds import BoundWriter, LogClock
 from fsql.connectors.live.options import LOG_SIZE, NO_LIMIT
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from fsql.compiler.logical import Table
     from fsql.connectors.context import ConnectorContext
     from fsql.connectors.live.inflows import Inflow
+    from fsql.connectors.live.places import Places
     from fsql.connectors.streams.blocks import Blocks
     from fsql.formats.lines import LineDecoder
     from fsql.formats.settings import Settings
@@ -119,16 +121,20 @@ def _open_inflow(
     return inflow
 
 
-def live_split(
+def live_split(  # noqa: PLR0913 - the last three are what connectors differ in
     name: str,
     table: Table,
     settings: Settings,
     context: ConnectorContext,
     decoder: Callable[[], LineDecoder] | None = None,
+    *,
+    root: Path | None = None,
+    places: Places | None = None,
 ) -> Split:
     """Return the input of a table as one split, read directly or through its log.
 
-    `decoder` makes the decoders of its lines; without one they are those of the format.
+    `decoder` makes the decoders of its lines; without one they are those of the format.  If the bytes are
+    those of files, these are in the directory `root`, and `places` has those in the log.
 
     Raises:
         FsqlError: E534, if the options of the format are not valid.
@@ -136,10 +142,10 @@ def live_split(
     decoder = decoder or make_decoder(table.columns, settings)
     bounds = bound_options(table, settings)
     if context.front_logs is not None:
-        return LogSplit(name, front_log_of(context.front_logs, table), decoder, bounds)
-    return InflowSplit(
-        name, lambda: _open_inflow(table, settings, context, ignore_notice), decoder, bounds
-    )
+        log = front_log_of(context.front_logs, table)
+        return LogSplit(name, log, decoder, bounds, root=root, places=places)
+    inflow = partial(_open_inflow, table, settings, context, ignore_notice)
+    return InflowSplit(name, inflow, decoder, bounds, root)
 
 
 def _log_clock(directory: Path, log: LogWriter, options: BoundOptions) -> LogClock | None:
@@ -205,6 +211,7 @@ class InflowSplit:
     inflow: Callable[[], Inflow]
     decoder: Callable[[], LineDecoder]
     bounds: BoundOptions
+    root: Path | None = None
 
     def open(self, source_offset: SourceOffset | None = None) -> LineReader:
         """Open the inflow, and return a reader of it.
@@ -219,7 +226,8 @@ class InflowSplit:
         blocks = _FedBlocks(reading, self.name, _BLOCK_BYTES)
         blocks.feed = Feed(inflow, PipeOutflow(writing), blocks.on_failure)
         bounded = _add_clock(blocks, self.bounds)
-        return LineReader(bounded, self.decoder(), header_of=self.name)
+        places = inflow.places if isinstance(inflow, LocatedInflow) else None
+        return LineReader(bounded, self.decoder(), header_of=self.name, places=places)
 
 
 def _add_clock(blocks: Blocks, options: BoundOptions) -> Blocks:

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from fsql.connectors.live.places import Places
     from fsql.connectors.live.time_bounds import BoundOptions
     from fsql.connectors.streams.blocks import Blocks
     from fsql.formats.lines import LineDecoder
@@ -27,11 +28,17 @@ class LogSplit:
         directory: Path,
         decoder: Callable[[], LineDecoder],
         bounds: BoundOptions,
+        *,
+        root: Path | None = None,
+        places: Places | None = None,
     ) -> None:
+        """Take the directory `root` of the files whose bytes the log has, and their places in it."""
         self.name = name
+        self.root = root
         self._directory = directory
         self._decoder = decoder
         self._bounds = bounds
+        self._places = places
 
     def open(self, source_offset: SourceOffset | None = None) -> LineReader:
         """Return a reader at the first row, or at `source_offset`, which follows the log as it grows.
@@ -46,4 +53,6 @@ class LogSplit:
         blocks: Blocks = log
         if self._bounds:
             blocks = BoundedBlocks(log, BoundReader(self._directory, byte), byte)
-        return LineReader(blocks, self._decoder(), source_offset, header_of=self.name)
+        return LineReader(
+            blocks, self._decoder(), source_offset, header_of=self.name, places=self._places
+        )

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 _FILES: Final = FileLayer()
 RECORDS_MIN: Final = 4_096
-"""The journal is not rewritten before it has this many records."""
+"""The journal is not rewritten before it has this many records, or twice those after it was rewritten."""
 
 
 class Piece(msgspec.Struct, frozen=True):
@@ -55,9 +55,10 @@ class PieceJournal(Generic[PieceT]):
             FsqlError: E532, if it cannot be read.
         """
         self._path = directory / name
+        self._kind = kind
         self._descriptor: int | None = None
         self._synced = True
-        self._count = 0
+        self._count = self._long_count = 0
         try:
             data = self._path.read_bytes()
             _sync(self._path)
@@ -65,7 +66,7 @@ class PieceJournal(Generic[PieceT]):
             data = b""
         except OSError as error:
             raise paths.open_error("E532", directory, error) from None
-        self.pieces = _pieces(data, kind)
+        self.pieces = decode_pieces(data, kind)
         """The pieces in the journal when it was opened."""
 
     @property
@@ -76,7 +77,15 @@ class PieceJournal(Generic[PieceT]):
     @property
     def is_long(self) -> bool:
         """Return whether the journal has enough records that it should be rewritten."""
-        return self._count >= RECORDS_MIN
+        return self._count >= self._long_count
+
+    def read(self) -> list[PieceT]:
+        """Return the pieces that are in the journal now.
+
+        Raises:
+            OSError: if the disk fails.
+        """
+        return decode_pieces(self._path.read_bytes(), self._kind)
 
     def write(self, piece: PieceT) -> None:
         """Add a piece; it is durable after the next `sync`.
@@ -110,6 +119,7 @@ class PieceJournal(Generic[PieceT]):
         self.close()
         self._descriptor = descriptor
         self._count = len(records)
+        self._long_count = max(RECORDS_MIN, 2 * self._count)
         self._synced = True
 
     def sync(self) -> None:
@@ -137,7 +147,8 @@ def _sync(path: Path) -> None:
         os.close(descriptor)
 
 
-def _pieces(data: bytes, kind: type[PieceT]) -> list[PieceT]:
+def decode_pieces(data: bytes, kind: type[PieceT]) -> list[PieceT]:
+    """Return the pieces in the bytes of a journal, up to a torn one."""
     pieces = []
     for line in data[: data.rfind(b"\n") + 1].splitlines():
         text, _, text_hash = line.rpartition(b" ")

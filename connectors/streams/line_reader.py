@@ -16,6 +16,7 @@ from fsql.formats.lines import LineCutter
 from fsql.runtime.ports import Chunk, SourceOffset, Wait
 
 if TYPE_CHECKING:
+    from fsql.connectors.live.places import Places
     from fsql.connectors.streams.blocks import Blocks
     from fsql.formats.lines import LineDecoder, LineJoiner, Lines
 
@@ -33,11 +34,14 @@ class LineReader:
         source_offset: SourceOffset | None = None,
         *,
         header_of: str | None = None,
+        places: Places | None = None,
     ) -> None:
         """Continue at `source_offset`, where the blocks begin.
 
-        `header_of` names the source if its header is still to be read; None if the decoder has it.
+        `header_of` names the source if its header is still to be read; None if the decoder has it.  `places`
+        are those of the rows, if the blocks are of several files.
         """
+        self._places = places
         self._header_of = header_of
         self._blocks = blocks
         self._decoder = decoder
@@ -84,6 +88,8 @@ class LineReader:
         row, _, byte, _ = self._offset
         unknown_before, nulled_before = self._decoder.unknown_fields, self._decoder.nulled_fields
         columns, rows, dead_letters = self._decoder.decode(lines, row)
+        if self._places is not None:
+            dead_letters = self._places.locate(dead_letters, lines.end_byte)
         unknown = self._decoder.unknown_fields - unknown_before
         nulled = self._decoder.nulled_fields - nulled_before
         self._offset = SourceOffset(row + len(lines), lines.end_number, lines.end_byte)

@@ -148,3 +148,43 @@ def test_what_does_not_follow(
         _, err = run.communicate()
     assert run.returncode == 1
     assert err.decode().startswith(f"error[FSQL-E534]: {message}")
+
+
+@pytest.mark.parametrize(
+    "flags", [(), ("--state", "state"), ("--state", "state", "--workers", "2")]
+)
+def test_malformed_rows_have_file_line_and_byte(tmp_path: Path, flags: tuple[str, ...]) -> None:
+    rejects = ", 'on_error' = 'reject', 'rejects_path' = 'rejects.jsonl'"
+    (tmp_path / "job.sql").write_text(table("in/*/*.jsonl", options=rejects) + "SELECT n FROM t;")
+    (tmp_path / "stop.sql").write_text(table("in") + "SELECT n FROM t;")
+    for name in "ab":
+        (tmp_path / "in" / name).mkdir(parents=True)
+    append(tmp_path / "in/a/log.jsonl", *rows(1), "bad")
+    arguments = [str(tmp_path / each) if each == "state" else each for each in flags]
+    with process("run", "-q", *arguments, str(tmp_path / "job.sql")) as run:
+        assert said(run, 1) == rows(1)
+        append(tmp_path / "in/b/log.jsonl", *rows(2), "worse")
+        assert said(run, 1) == rows(2)
+        append(tmp_path / "in/a/log.jsonl", "worst", *rows(3))
+        assert said(run, 1) == rows(3)
+        run.send_signal(signal.SIGINT)
+    rejected = map(json.loads, (tmp_path / "rejects.jsonl").read_text().splitlines())
+    assert [[each[name] for name in ("split", "row", "line", "byte")] for each in rejected] == [
+        ["a/log.jsonl", 1, 2, 8],
+        ["b/log.jsonl", 3, 2, 8],
+        ["a/log.jsonl", 4, 3, 12],
+    ]
+    append(tmp_path / "in/c.jsonl", *rows(1), "bad")
+    append(tmp_path / "in/b.jsonl", *rows(1))
+    again = [each.replace("/state", "/other") for each in arguments]
+    with process("run", "-q", *again, str(tmp_path / "stop.sql")) as run:
+        _, err = run.communicate()
+    assert err.decode() == (
+        'error[FSQL-E511]: malformed row of table "t": expected a value at byte 0\n'
+        f" --> {tmp_path}/in/c.jsonl:2 (byte 8)\n"
+        "  = note: the line is bad\n"
+        '  = note: the row is row 3 of table "t"\n'
+        "  = note: 2 rows were released before the job stopped\n"
+        "  = help: Correct the record, or set `'on_error' = 'reject'`.\n"
+        "  = help: to skip such rows, set 'on_error' = 'reject' and 'rejects_path' = '…'\n"
+    )

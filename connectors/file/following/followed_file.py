@@ -35,6 +35,8 @@ class FollowedFile:
         self.path = path
         self.offset = offset
         self.content = content
+        self.line = 1
+        """The number of the next line."""
         self.removed = False
         """Whether the file was removed, so that it cannot grow any more."""
         self.renamed = False
@@ -50,11 +52,11 @@ class FollowedFile:
             OSError: if it cannot be opened.
         """
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-        return (
-            cls(path, descriptor)
-            if piece is None
-            else cls(path, descriptor, piece.end, piece.content)
-        )
+        if piece is None:
+            return cls(path, descriptor)
+        file = cls(path, descriptor, piece.end, piece.content)
+        file.line = piece.next_line
+        return file
 
     @property
     def is_open(self) -> bool:
@@ -120,6 +122,7 @@ class FollowedFile:
             if header is None or (header.data and with_header):
                 return header
             self.offset = header.end
+            self.line += header.data.count(b"\n")
         data = self.read(self.offset, min(size, self.offset + records.block_bytes))
         length = records.length(data)
         if not length and len(data) == records.block_bytes:
@@ -141,7 +144,7 @@ class FollowedFile:
 
     def restart(self) -> None:
         """Read the file from its beginning."""
-        self.offset, self.content, self._searched = 0, "", 0
+        self.offset, self.content, self.line, self._searched = 0, "", 1, 0
 
     def take_over(self, other: FollowedFile) -> None:
         """Continue with another file, which begins with the bytes that were read of this file."""

@@ -22,7 +22,15 @@ from typing import TYPE_CHECKING, Final
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.connectors import paths
 from fsql.connectors.file.following.followed_file import FollowedFile, LogPart, id_of
-from fsql.connectors.file.following.pieces import FileId, FilePiece
+from fsql.connectors.file.following.pieces import (
+    FileId,
+    FilePiece,
+    base_piece,
+    index_of_base,
+    pieces_after,
+)
+from fsql.connectors.file.following.places import JOURNAL, PassedPlaces
+from fsql.connectors.live.front_log import segments
 from fsql.connectors.live.piece_journal import PieceJournal
 
 if TYPE_CHECKING:
@@ -42,11 +50,12 @@ _RENAMED_MAX: Final = 8
 class FollowOptions:
     """How files are followed.
 
-    `find` returns the existing files, sorted by name.  If `rereads`, a file that was truncated or rewritten
-    is read from its beginning.  `on_notice` is called with notices for the user.
+    `find` returns the existing files, sorted by name, all in the directory `root`.  If `rereads`, a file that
+    was truncated or rewritten is read from its beginning.  `on_notice` is called with notices for the user.
     """
 
     find: Callable[[], Sequence[FoundFile]]
+    root: Path
     records: WholeRecords
     interval_seconds: float
     rereads: bool
@@ -64,7 +73,12 @@ class Follower:
         self._files: dict[FileId, FollowedFile] = {}
         self._journal: PieceJournal[FilePiece] | None = None
         self._log: LogWriter | None = None
-        self._taken = False
+        self._length = 0
+        """The number of bytes of the stream, including those that are not in the log yet."""
+        self._line = 1
+        """The number of the next line of the stream."""
+        self.places = PassedPlaces(options.root)
+        """The places of rows, unless there is a journal."""
         self._rest = b""
         self._round: Iterator[bytes] = iter(())
         self._next_round_at = seconds()
@@ -75,7 +89,7 @@ class Follower:
         Raises:
             FsqlError: E532, if it cannot be read.
         """
-        self._journal = PieceJournal(directory, "followed", FilePiece)
+        self._journal = PieceJournal(directory, JOURNAL, FilePiece)
         return self._journal.end
 
     def resume(self, log: LogWriter) -> None:
@@ -86,14 +100,21 @@ class Follower:
         """
         assert self._journal is not None
         journal, self._log = self._journal, log
-        length = log.length
-        last = {piece.file: piece for piece in journal.pieces if piece.is_in(length)}
+        length = self._length = log.length
+        pieces = [piece for piece in journal.pieces if piece.is_in(length)]
+        last = {piece.file: piece for piece in pieces[index_of_base(pieces) :]}
         try:
             self._reopen_files([piece for piece in last.values() if not piece.gone])
+            if pieces:
+                self._line = pieces[-1].log_line + pieces[-1].lines
             for piece in last.values():
                 if piece.stop > length:
-                    self._round = self._read_torn(self._seek_torn(piece, length), piece.end)
-            journal.rewrite(self._known_pieces(length))
+                    file = self._seek_torn(piece, length)
+                    self._line = piece.log_line + file.line - piece.line
+                    self._round = self._read_torn(file, piece.end)
+            journal.rewrite(
+                [*pieces_after(pieces, segments(log.directory)[0].start), *self._known_pieces()]
+            )
             log.before_flush.append(journal.sync)
         except OSError as error:
             raise _read_error(error) from None
@@ -115,7 +136,6 @@ class Follower:
                 threading.Event().wait(wait)
             return None
         data, self._rest = self._rest[:bytes_max], self._rest[bytes_max:]
-        self._taken = True
         return data
 
     def close(self) -> None:
@@ -196,14 +216,16 @@ class Follower:
         self._close_some()
         if self._journal is not None and self._log is not None and self._journal.is_long:
             self._log.flush()
-            self._journal.rewrite(self._known_pieces(self._log.length))
+            first = segments(self._log.directory)[0].start
+            pieces = pieces_after(self._journal.read(), first)
+            self._journal.rewrite([*pieces, *self._known_pieces()])
 
     def _read(self, file: FollowedFile) -> Iterator[bytes]:
         """Yield the complete records of a file up to its current length."""
         size = file.size()
         if not file.is_unchanged():
             self._on_data_lost(file, size)
-        header = self._log.length == 0 if self._log is not None else not self._taken
+        header = self._length == 0
         while (
             file.offset < size
             and (part := file.next_part(self._options.records, size, with_header=header))
@@ -241,7 +263,9 @@ class Follower:
             raise _lost_data_error(
                 piece.path, piece.end, "it no longer exists, and the log lacks lines that were read"
             )
-        file.seek(piece.begin + length - piece.start)
+        offset = piece.begin + length - piece.start
+        file.seek(offset)
+        file.line = piece.line + file.read(piece.begin, offset).count(b"\n")
         return file
 
     def _read_torn(self, file: FollowedFile, end: int) -> Iterator[bytes]:
@@ -252,16 +276,24 @@ class Follower:
         yield whole
 
     def _record(self, file: FollowedFile, part: LogPart) -> None:
-        """Record a part in the journal before it is written to the log."""
+        """Record a part, in the journal if there is one, before it is written to the log."""
         file.seek(part.end)
-        if self._journal is not None and self._log is not None:
-            at = (self._log.length, len(part.data), file.id, str(file.path), part.begin, part.end)
-            self._journal.write(FilePiece(*at, file.content))
+        lines = part.data.count(b"\n")
+        at = (self._length, len(part.data), file.id, str(file.path), part.begin, part.end)
+        counts = (file.line, lines, self._line)
+        piece = FilePiece(*at, file.content, False, *counts)  # noqa: FBT003 - it is not gone
+        self._length += len(part.data)
+        self._line += lines
+        file.line += lines
+        if self._journal is None:
+            self.places.add(piece)
+        else:
+            self._journal.write(piece)
 
     def _record_offset(self, file: FollowedFile, *, gone: bool = False) -> None:
         """Record how far a file has been read, so that it is found again even if it is renamed."""
-        if self._journal is not None and self._log is not None:
-            self._journal.write(_known_piece(file, self._log.length, gone=gone))
+        if self._journal is not None:
+            self._journal.write(self._known_piece(file, gone=gone))
 
     def _forget(self, file: FollowedFile) -> None:
         file.close()
@@ -274,10 +306,15 @@ class Follower:
         for file in open_files[: max(len(open_files) - _OPEN_MAX, 0)]:
             file.close()
 
-    def _known_pieces(self, length: int) -> list[FilePiece]:
+    def _known_pieces(self) -> list[FilePiece]:
         """Return pieces that record the length of the log and how far each file has been read."""
-        base = FilePiece(length, 0, FileId(0, 0), "", 0, 0, "", gone=True)
-        return [base, *(_known_piece(file, length) for file in self._files.values())]
+        base = base_piece(self._length, self._line)
+        return [base, *(self._known_piece(file) for file in self._files.values())]
+
+    def _known_piece(self, file: FollowedFile, *, gone: bool = False) -> FilePiece:
+        """Return an empty piece at the end of the log that records how far a file has been read."""
+        at = (file.offset, file.offset, file.content, gone, file.line, 0, self._line)
+        return FilePiece(self._length, 0, file.id, str(file.path), *at)
 
     def _reopen_files(self, known: Sequence[FilePiece]) -> None:
         """Open the files of pieces; report those that no longer exist."""
@@ -343,12 +380,6 @@ def _has_changed(file: FollowedFile) -> bool:
     except FileNotFoundError:
         return False  # it was removed meanwhile, which the next round finds
     return True
-
-
-def _known_piece(file: FollowedFile, length: int, *, gone: bool = False) -> FilePiece:
-    """Return an empty piece at the end of the log that records how far a file has been read."""
-    at = (file.offset, file.offset)
-    return FilePiece(length, 0, file.id, str(file.path), *at, file.content, gone)
 
 
 def _lost_data_error(path: str | Path, offset: int, what: str) -> FsqlError:

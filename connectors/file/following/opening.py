@@ -16,6 +16,7 @@ from fsql.formats.factories import make_decoder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from pathlib import Path
 
     from fsql.compiler.logical import Table
     from fsql.connectors.context import ConnectorContext
@@ -38,6 +39,7 @@ def open_follower(
     assert interval_us is not None, "the compiler checked it"
     options = FollowOptions(
         _finder(settings, context),
+        followed_root(settings, context),
         WholeRecords(make_decoder(table.columns, settings)),
         interval_us / _SECOND_US,
         settings.text("on_truncate") == "reread",
@@ -61,6 +63,14 @@ def check_followed(settings: Settings, context: ConnectorContext, *, begun: bool
     path = context.resolve(settings.text("path"))
     if not begun and not path.is_dir() and not (is_pattern(path) and pattern_root(path).is_dir()):
         find_files(path)
+
+
+def followed_root(settings: Settings, context: ConnectorContext) -> Path:
+    """Return the directory to which the names of followed files are relative."""
+    path = context.base_directory / settings.text("path")
+    if is_pattern(path):
+        return pattern_root(path)
+    return path if path.is_dir() else path.parent
 
 
 def _finder(settings: Settings, context: ConnectorContext) -> Callable[[], Sequence[FoundFile]]:

@@ -83,7 +83,7 @@ class StopRow(msgspec.Struct, frozen=True):
 
     root: tuple[int, int]
     code: int
-    dead_letter: tuple[int, int, int, int, str, str, str] | None
+    dead_letter: tuple[int, int, int, int, str, str, str, str] | None
 
 
 class Finished(msgspec.Struct, frozen=True, tag=True):
@@ -148,6 +148,7 @@ def _stop_row(stopped: Stopped) -> StopRow:
             dead_letter.field,
             dead_letter.reason,
             dead_letter.excerpt,
+            dead_letter.file,
         )
     return StopRow((stopped.root.time, stopped.root.origin), stopped.code, fields)
 

@@ -6,6 +6,7 @@ from contextlib import ExitStack, closing
 from typing import TYPE_CHECKING
 
 from fsql.connectors.file.following.follower import Follower, FollowOptions
+from fsql.connectors.file.following.places import LoggedPlaces
 from fsql.connectors.file.following.records import WholeRecords
 from fsql.connectors.file.found_files import list_files
 from fsql.connectors.live.front_log import LogWriter
@@ -53,6 +54,7 @@ class Job:
         pattern = "*" in self.path.name
         options = FollowOptions(
             lambda: list_files(self.path, pattern=pattern),
+            self.path.parent,
             WholeRecords(self.decoder),
             0.0,
             self.rereads,
@@ -89,6 +91,17 @@ class Job:
             idle = 0 if self.step() else idle + 1
         self.log.flush()
 
+    def places(self) -> list[tuple[str, int, int, str]]:
+        """Return file, line, byte and text of lines, none of which the decoder accepts."""
+        places = LoggedPlaces(self.logs, self.path.parent)
+        split = LogSplit("t", self.logs, self.decoder, BoundOptions(), places=places)
+        read = []
+        with closing(split.open()) as reader:
+            while isinstance(chunk := reader.read(100), Chunk):
+                assert not len(chunk.rows)
+                read += [(x.file, x.line, x.byte, x.excerpt) for x in chunk.dead_letters]
+        return read
+
     def lines(self) -> list[str]:
         with closing(LogSplit("t", self.logs, self.decoder, BoundOptions()).open()) as reader:
             return available(reader)
@@ -107,7 +120,9 @@ def append(path: Path, data: str) -> None:
         file.write(data)
 
 
-def job_of(tmp_path: Path, *, rereads: bool = False) -> Job:
+def job_of(
+    tmp_path: Path, *, rereads: bool = False, decoder: Callable[[], LineDecoder] = text
+) -> Job:
     for name in ("in", "log"):
         (tmp_path / name).mkdir()
-    return Job(tmp_path / "in" / "*.log", tmp_path / "log", rereads=rereads)
+    return Job(tmp_path / "in" / "*.log", tmp_path / "log", rereads=rereads, decoder=decoder)

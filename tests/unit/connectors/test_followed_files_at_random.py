@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from fsql.formats.text.decoder import TextDecoder
 from fsql.tests.unit.connectors.follow_jobs import LARGE, append, job_of
 
 if TYPE_CHECKING:
@@ -30,12 +31,15 @@ class Writers:
         self.job = job
         self.random = random
         self.written: dict[str, list[str]] = {}
+        self.names: dict[str, set[str]] = {}
+        """The names that each file has had."""
         self._places: dict[str, Path] = {}
         self._unfinished: dict[str, str] = {}
 
     def begin(self, name: str) -> None:
         self._places[name] = self.job.path.with_name(f"{self.random.choice('abc')}{name}.log")
         self.written[name] = []
+        self.names[name] = {self._places[name].name}
 
     def write(self, step: int) -> None:
         name = self._any()
@@ -52,6 +56,7 @@ class Writers:
         if old.exists():
             self.job.drain()
             self._places[name] = old.rename(old.with_name(f"{old.name}.{step}"))
+            self.names[name].add(self._places[name].name)
             self.job.drain()
 
     def remove(self) -> None:
@@ -112,4 +117,15 @@ def test_each_line_comes_once_and_in_order_whatever_happens(
     assert sorted(seen) == sorted(line for each in writers.written.values() for line in each)
     for name, expected in writers.written.items():
         assert [line for line in seen if line.split()[0] == name] == expected
+    job.decoder = lambda: TextDecoder(0)  # which accepts no line
+    places = job.places()
+    assert [text for _, _, _, text in places] == seen
+    for file, line, byte, text in places:
+        name = text.split()[0]
+        before = writers.written[name][: line - 1]
+        assert (text, byte) == (
+            writers.written[name][line - 1],
+            sum(len(each) + 1 for each in before),
+        )
+        assert file in writers.names[name]
     job.close()
