@@ -14,7 +14,7 @@ from fsql.connectors.context import ConnectorContext
 from fsql.connectors.file.output_files import Existing
 from fsql.connectors.generated.generators import GeneratorSplit
 from fsql.connectors.generated.rows import RowSplit
-from fsql.connectors.live.live_splits import is_followed
+from fsql.connectors.live.live_splits import is_followed, is_live
 from fsql.connectors.opening import open_source
 from fsql.job.first_plan import first_plan, with_first_plan
 from fsql.job.option_spans import locate_errors
@@ -116,6 +116,18 @@ def choose_plan(compiled: Compiled, splits: Splits, options: RunOptions) -> Tick
     return verify_product("tick", plan)
 
 
+def may_be_endless(compiled: Compiled, splits: Splits) -> bool:
+    """Return whether a table that is read is live, or generates rows without an end."""
+    return any(
+        is_live(table) or any(map(_has_no_end, splits[table.ordinal]))
+        for table in compiled.job.tables
+    )
+
+
+def _has_no_end(split: Split) -> bool:
+    return isinstance(split, GeneratorSplit | RowSplit) and split.rows is None
+
+
 def check_ends(compiled: Compiled, splits: Splits, engine: str) -> None:
     """Check that the input ends: the model and Spark read all input before they release anything.
 
@@ -136,7 +148,7 @@ def check_ends(compiled: Compiled, splits: Splits, engine: str) -> None:
             with locate_errors(compiled.syntax, table.name, "idle"):
                 raise FsqlError([Diagnostic("E534", message, notes=(note,), helps=(without,))])
         for split in splits[table.ordinal]:
-            if isinstance(split, GeneratorSplit | RowSplit) and split.rows is None:
+            if _has_no_end(split):
                 message = f'table "{table.name}" has no end, and {note}'
                 helps = ("set the number of rows: 'count' = '1000'", f"or {without}")
                 with locate_errors(compiled.syntax, table.name, "count"):

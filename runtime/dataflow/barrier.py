@@ -4,7 +4,8 @@ Contract.  Let m be min time at the barrier.  Each port has released exactly the
 roots below m: rows whose weights cancel never appear, and no released row is ever undone.  All ports (the
 sinks of all INSERTs, late rows, dead letters, errors) are released up to the same bound, so that the sinks of
 a job are consistent with each other.  If an error remains at root p, the bound becomes p, everything below p
-is released, and the job stops.
+is released, and the job stops.  If every INSERT has a maximum of rows, and has released it, the job is
+complete: everything up to the last of these rows is released, and nothing after it.
 
 The changes of one root position are one group: consolidated, labelled and ordered as
 `docs/internals/semantics.md` says.  (The barrier of FlameStream (2018), section 3.2, releases items; groups
@@ -78,10 +79,12 @@ class Barrier:
         late_windows: int,
         start: Root = START,
         encodings: Mapping[int, RowEncoding] = MappingProxyType({}),
+        rows_max: Sequence[int] = (),
     ) -> None:
         """Start at `start`, below which everything was released before.
 
-        `encodings` are those of the INSERTs whose rows workers encode.
+        `encodings` are those of the INSERTs whose rows workers encode.  `rows_max` has the number of rows of
+        each INSERT, if all of them have one; the barrier has released none of them before.
         """
         self._sinks = [SinkGate(port, encodings.get(insert)) for insert, port in enumerate(sinks)]
         self._late = [WaitingRows() for _ in range(late_windows)]
@@ -91,7 +94,12 @@ class Barrier:
         self._stopping: tuple[Root, DeadLetter] | None = None
         """The least malformed row at which the job stops."""
         self.min_time = start
-        self.stopped = False
+        self._rows_left = list(rows_max)
+        self._last = start
+        """The root of the last row that was released."""
+        self.complete = self._has_all_rows()
+        """Whether every INSERT has released its maximum of rows."""
+        self.stopped = self.complete
         self.releases = 0
 
     def accept(self, parcel: Parcel) -> None:
@@ -137,6 +145,11 @@ class Barrier:
             release = gate.release(bound)
             if release is not None:
                 outputs.append(Released(insert, release))
+                self._count(insert, release)
+        if self._has_all_rows():
+            self.complete = self.stopped = True
+            # Roots are pairs of integers: this is the least one after that of the last row.
+            stop, bound = None, self._last._replace(origin=self._last.origin + 1)
         outputs += self._late_below(bound)
         dead_letters = []
         while self._dead_letters and self._dead_letters[0][0] < bound:
@@ -148,6 +161,14 @@ class Barrier:
             self.stopped = True
             outputs.append(stop)
         return outputs
+
+    def _count(self, insert: int, release: Release) -> None:
+        if self._rows_left:
+            self._rows_left[insert] -= len(release.time)
+            self._last = max(self._last, Root(int(release.time[-1]), int(release.origin[-1])))
+
+    def _has_all_rows(self) -> bool:
+        return bool(self._rows_left) and not any(self._rows_left)
 
     def rows_buffered(self) -> int:
         """Return the number of rows that wait to be released."""

@@ -103,15 +103,20 @@ class Cluster:
         instrument: Instrumentation = uninstrumented,
         start: Root = START,
         encodings: Mapping[int, RowEncoding] = MappingProxyType({}),
+        rows_max: Sequence[int] = (),
     ) -> None:
-        """Begin at `start`; the workers encode the rows of INSERTs that have `encodings`."""
+        """Begin at `start`; the workers encode the rows of INSERTs that have `encodings`.
+
+        `rows_max` are those of the barrier.
+        """
         self.plan = plan
         self.fronts = fronts
         self.workers = [
             Worker(plan, number, epoch, instrument, encodings) for number in range(plan.workers)
         ]
         self.acker = Acker(*topology(plan, [(at.front.number, at.ordinal) for at in fronts]), start)
-        self.barrier = Barrier(plan.sinks, len(plan.late_windows), start, encodings)
+        late_windows = len(plan.late_windows)
+        self.barrier = Barrier(plan.sinks, late_windows, start, encodings, rows_max)
         self._release = instrument("barrier", self.barrier.advance)
         self._schedule = schedule
         self._channels: dict[Channel, deque[ChannelMessage]] = {}

@@ -12,6 +12,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
+from fsql.runtime.batch import END
 from fsql.runtime.dataflow.barrier import DeadLetters, LateRows, Released, Stopped
 from fsql.runtime.dataflow.freshness import Freshness
 from fsql.runtime.dataflow.holder import Holder
@@ -85,7 +86,11 @@ def count_released(
 
 @dataclass(slots=True)
 class LocalRun:
-    """One run of a job; it ends when all input is used up, or the job has stopped."""
+    """One run of a job.
+
+    It ends when all input is used up, the job has stopped, or every INSERT has its maximum of rows, if all
+    have one in `rows_max`.
+    """
 
     plan: TickPlan
     edges: Edges
@@ -98,6 +103,7 @@ class LocalRun:
     holder: Holder = field(default_factory=Holder)
     names: list[str] = field(default_factory=list)
     """The tables and splits of the fronts, by number."""
+    rows_max: Sequence[int] = ()
     idle: bool = False
     """Whether nothing could be read when it was last tried, and all sources wait."""
     rows_passed: Counter[tuple[int, int]] = field(default_factory=Counter)
@@ -122,10 +128,16 @@ class LocalRun:
         """
         readers = self._open()
         cluster = Cluster(
-            self.plan, [at for at, _ in readers], BarrierFirst(), instrument=self.instrument
+            self.plan,
+            [at for at, _ in readers],
+            BarrierFirst(),
+            instrument=self.instrument,
+            rows_max=self.rows_max,
         )
         started = time.monotonic()
         try:
+            if cluster.barrier.complete:
+                self._advance_outputs(cluster)
             while self._read_round(cluster, readers):
                 self._count(cluster, started)
                 yield self.metrics
@@ -169,7 +181,7 @@ class LocalRun:
         self.idle = not read and bool(waits)
         if not read and waits:
             time.sleep(max(0.0, min(WAIT_SECONDS_MAX, *waits)))
-        return (read or bool(waits)) and self.stopped is None
+        return (read or bool(waits)) and not cluster.barrier.stopped
 
     def _write(self, cluster: Cluster) -> None:
         """Deliver all messages; write each release at once, so that the rows of few releases are held."""
@@ -190,6 +202,8 @@ class LocalRun:
 
     def _advance_outputs(self, cluster: Cluster) -> None:
         bound = cluster.barrier.min_time if self.stopped is None else self.stopped.root
+        if cluster.barrier.complete:
+            bound = END
         self.instrument("write", self.edges.outputs.advance)(bound)
 
     def _count(self, cluster: Cluster, started: float, *, last: bool = False) -> None:

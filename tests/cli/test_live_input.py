@@ -48,6 +48,27 @@ def summary_of(err: bytes | str) -> dict[str, object]:
     return next(event for event in events if event["event"] == "summary")
 
 
+def test_a_run_ends_when_its_results_are_complete(tmp_path: Path) -> None:
+    script = f"""
+    CREATE TABLE t (n BIGINT) WITH (
+        'connector' = 'stdin', 'on_error' = 'reject', 'rejects_path' = '{tmp_path}/rejects.jsonl'
+    );
+    CREATE TABLE w (n BIGINT) WITH ('connector' = 'file', 'path' = '{tmp_path}/w.jsonl');
+    INSERT INTO w SELECT n * 10 FROM t LIMIT 3;
+    SELECT n FROM t LIMIT 1;
+    """
+    with process("run", "-q", "-e", script, stdin=True) as run:
+        assert run.stdin is not None
+        run.stdin.write(b'{"n":1}\n{"n":2}\nbad\n{"n":3}\nworse\n{"n":4}\n')
+        run.stdin.flush()
+        assert run.wait() == 0
+        assert run.stdout is not None
+        assert run.stdout.read() == b'{"n":1}\n'
+    assert (tmp_path / "w.jsonl").read_text() == '{"n":10}\n{"n":20}\n{"n":30}\n'
+    rejects = (tmp_path / "rejects.jsonl").read_text().splitlines()
+    assert [json.loads(line)["excerpt"] for line in rejects] == ["bad"]
+
+
 def test_silence_closes_windows() -> None:
     with idle_run() as run:
         assert run.stdin is not None

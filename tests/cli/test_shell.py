@@ -98,6 +98,16 @@ def test_a_preview_ends_a_query() -> None:
     assert len(fsql("shell", "-q", "--preview", "2", text=endless).out.splitlines()) == 2
 
 
+def test_a_result_that_is_complete_ends_a_query() -> None:
+    endless = "CREATE TABLE w (n BIGINT) WITH ('connector' = 'datagen', 'rate' = '100');"
+    queries = (
+        "SELECT n FROM w LIMIT 2 OFFSET 1; SELECT COUNT(*) AS n FROM w LIMIT 0; SELECT 1 AS one;"
+    )
+    code, out, err = fsql("shell", text=f"{endless}{queries}")
+    assert (code, len(out.splitlines())) == (0, 3)
+    assert [line.split(",")[0] for line in err.splitlines()] == ["2 rows", "0 rows", "1 row"]
+
+
 def test_what_a_shell_refuses() -> None:
     text = f"{TABLE}CREATE TABLE c WITH ('connector' = 'blackhole') AS SELECT n FROM t;"
     code, out, err = fsql("shell", text=text)

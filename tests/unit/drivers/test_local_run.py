@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
+
 from fsql.job.compilation import compile_job
 from fsql.job.planning import RunOptions, choose_plan, open_splits
 from fsql.job.script_file import read_script
 from fsql.runtime.batch import END
-from fsql.runtime.dataflow.barrier import Released
+from fsql.runtime.dataflow.barrier import DeadLetters, Released
 from fsql.runtime.drivers.local import Edges, LocalRun
 from fsql.runtime.kernels.join import equi_join
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    import pytest
-
     from fsql.runtime.batch import Root
-    from fsql.runtime.dataflow.barrier import DeadLetters, LateRows
+    from fsql.runtime.dataflow.barrier import LateRows
 
 ROWS = 40
 PAIRS_MAX = 100
@@ -50,6 +50,35 @@ class Counted:
         assert self.bound is None or self.bound <= bound
         self.bound = bound
         self.waiting = 0
+
+
+@pytest.mark.parametrize("chunk_rows", [1, 2, 3, 100])
+def test_a_complete_result_ends_a_run_at_its_last_row(tmp_path: Path, chunk_rows: int) -> None:
+    (tmp_path / "t.jsonl").write_text('bad\n{"n":1}\nworse\n{"n":2}\nworst\n{"n":0}\n')
+    (tmp_path / "job.sql").write_text(
+        "CREATE TABLE t (n BIGINT) WITH ('connector' = 'file', 'path' = 't.jsonl', 'on_error' = 'reject',"
+        " 'rejects_path' = 'r.jsonl'); SELECT 4 / n AS q FROM t LIMIT 2;"
+    )
+    job = compile_job(read_script(str(tmp_path / "job.sql"), {}))
+    splits = open_splits(job)
+    taken: list[object] = []
+
+    class Taken:
+        def take(self, contents: Released | LateRows | DeadLetters) -> None:
+            if isinstance(contents, Released):
+                taken.extend(contents.release.columns[0].to_pylist())
+            elif isinstance(contents, DeadLetters):
+                taken.extend(dead_letter.excerpt for _, dead_letter in contents.dead_letters)
+
+        def advance(self, bound: Root) -> None:
+            bounds.append(bound)
+
+    bounds: list[Root] = []
+    plan = choose_plan(job, splits, RunOptions())
+    run = LocalRun(plan, Edges(splits, Taken()), chunk_rows=chunk_rows, rows_max=[2])
+    run.run()
+    assert sorted(map(str, taken)) == ["2", "4", "bad", "worse"]
+    assert (run.stopped, bounds[-1]) == (None, END)
 
 
 def test_pairs_of_a_join_are_written_a_part_at_a_time(
