@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from fsql.formats.forms import other_form
 from fsql.runtime.ports import DeadLetter
 
 if TYPE_CHECKING:
@@ -43,14 +44,16 @@ class MalformedError(Exception):
 
 def dead_letter(lines: Lines, line: int, row: int, error: MalformedError) -> DeadLetter:
     """Return the dead letter of the given line, which would have been row number `row` of its split."""
+    record = lines.data[lines.starts[line] : lines.ends[line]]
+    form = other_form(record)
     return DeadLetter(
         row=int(row),
         line=int(lines.numbers[line]),
         byte=lines.offset(line),
         code=error.code,
         field=error.field,
-        reason=error.reason,
-        excerpt=excerpt(lines.data[lines.starts[line] : lines.ends[line]]),
+        reason=error.reason if form is None else f"{error.reason}; the file is {form}",
+        excerpt=excerpt(record),
     )
 
 

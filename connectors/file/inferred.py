@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
+from codecs import BOM_UTF8
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.connectors import Layout
@@ -16,6 +16,7 @@ from fsql.connectors.file.partitions import partition_text, searched_path
 from fsql.connectors.file.source import FileSplit
 from fsql.connectors.settings import has_envelope, has_layout
 from fsql.formats.factories import infer_file_columns, infer_line_columns, make_decoder
+from fsql.formats.forms import other_form
 from fsql.formats.inferred_types import NotInferredError, type_of_text
 
 if TYPE_CHECKING:
@@ -31,13 +32,6 @@ _FILES: Final = 8
 """The maximum number of files that are examined: the first ones by name."""
 _BYTES: Final = 1 << 20
 """The maximum number of bytes that are examined of each file."""
-_OTHER_FORMS: Final = {
-    BOM_UTF16_LE: "it is UTF-16, not UTF-8",
-    BOM_UTF16_BE: "it is UTF-16, not UTF-8",
-    b"\x1f\x8b": "it is compressed by gzip, and its name does not end in .gz",
-    b"\x28\xb5\x2f\xfd": "it is compressed by zstd, and its name does not end in .zst",
-}
-"""The first bytes of files that are not lines of UTF-8, and what is the matter with them."""
 
 
 def infer_columns(
@@ -118,7 +112,7 @@ def _text_of(sample: bytes) -> bytes:
     Raises:
         NotInferredError: if it is compressed, or in UTF-16.
     """
-    for start, reason in _OTHER_FORMS.items():
-        if sample.startswith(start):
-            raise NotInferredError(reason)
+    form = other_form(sample)
+    if form is not None:
+        raise NotInferredError(f"it is {form}")
     return sample.removeprefix(BOM_UTF8)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.compiler.diagnostics.near_names import near_name
 from fsql.formats.csv.records import split_record
+from fsql.formats.forms import other_form
 from fsql.formats.malformed import MalformedError, decode_utf8
 
 if TYPE_CHECKING:
@@ -40,7 +41,9 @@ def read_header(
     try:
         names = [field.text for field in split_record(decode_utf8(header), dialect)]
     except MalformedError as error:
-        raise _header_error(source, f"its header is malformed: {error.reason}") from None
+        form = other_form(header)
+        reason = f"its header is malformed: {error.reason}" if form is None else f"it is {form}"
+        raise _header_error(source, reason) from None
     wanted = [column.name for column in columns]
     if ordered and names != wanted:
         reason = f"its header has to be {dialect.delimiter.join(wanted)}"

@@ -134,6 +134,42 @@ def test_what_is_refused(directory: Path, script: str, error: str) -> None:
     assert said.err.startswith(error.format(directory)), said.err
 
 
+def test_a_declared_table_says_that_its_file_is_of_another_form(tmp_path: Path) -> None:
+    """Each file has one line, which begins with the bytes by which the form is known."""
+    line = '{"a": 1}\n'
+    files = {
+        "utf16.jsonl": line.encode("utf-16"),
+        "gzip.jsonl": gzip.compress(line.encode()),
+        "gzip.txt": gzip.compress(line.encode()),
+        "gzip.csv": gzip.compress(b"a\n1\n"),
+        "utf16.csv": "a\n1\n".encode("utf-16"),
+    }
+    said = {}
+    for name, data in files.items():
+        (tmp_path / name).write_bytes(data)
+        form = {"jsonl": "json", "txt": "text", "csv": "csv"}[name.partition(".")[2]]
+        header = ", 'header' = 'true'" if form == "csv" else ""
+        run = fsql(
+            "run",
+            "-q",
+            "-e",
+            f"CREATE TABLE t (a STRING) WITH ('connector' = 'file', 'path' = '{tmp_path}/{name}',"
+            f" 'format' = '{form}'{header}); SELECT a FROM t;",
+        )
+        said[name] = run.err.splitlines()[0].replace(f"{tmp_path}/", "")
+    gzipped = "compressed by gzip, and its name does not end in .gz"
+    assert said == {
+        "utf16.jsonl": 'error[FSQL-E515]: malformed row of table "t": byte 0 of the record, 0xff, is not'
+        " UTF-8; the file is UTF-16, not UTF-8",
+        "gzip.jsonl": 'error[FSQL-E515]: malformed row of table "t": byte 1 of the record, 0x8b, is not'
+        f" UTF-8; the file is {gzipped}",
+        "gzip.txt": 'error[FSQL-E515]: malformed row of table "t": byte 1 of the record, 0x8b, is not'
+        f" UTF-8; the file is {gzipped}",
+        "gzip.csv": f'error[FSQL-E543]: path "gzip.csv" cannot be read: it is {gzipped}',
+        "utf16.csv": 'error[FSQL-E543]: path "utf16.csv" cannot be read: it is UTF-16, not UTF-8',
+    }
+
+
 @pytest.mark.slow
 def test_a_job_goes_on_with_the_columns_that_it_began_with(directory: Path) -> None:
     (directory / "logs").mkdir()
