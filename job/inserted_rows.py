@@ -58,6 +58,8 @@ _NOT_VALUES: Final[Mapping[Kind, tuple[type, ...]]] = {
 }
 """Subclasses of these types that are values of another kind."""
 _TEXT_MAX: Final = 60
+_REFUSED: Final = (pa.ArrowException, TypeError, ValueError, OverflowError)
+"""The errors of Arrow for values that a type does not have."""
 
 
 def stored_rows(table: SessionTable, rows: Inserted) -> pa.Table:
@@ -187,11 +189,25 @@ def _from_values(table: SessionTable, rows: Sequence[object]) -> list[pa.Chunked
         _check_values(table, name, column, sql_type)
         try:
             columns.append(pa.chunked_array([pa.array(column, outside_type(sql_type))]))
-        except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
-            reason = str(error).splitlines()[0]
-            message = f'column "{name}" of table "{table.name}" does not fit {sql_type}: {reason}'
-            raise _misfit(message) from None
+        except _REFUSED as error:
+            raise _misfit_of(table, name, column, sql_type, error) from None
     return columns
+
+
+def _misfit_of(
+    table: SessionTable, name: str, values: Sequence[object], sql_type: SqlType, error: Exception
+) -> FsqlError:
+    """Return the error of the first value that is refused by itself."""
+    wanted = outside_type(sql_type)
+    for number, value in enumerate(values, 1):
+        try:
+            pa.array([value], wanted)
+        except _REFUSED:
+            return _value_error(
+                table, name, number, sql_type, f"{_shown(value)}, which does not fit"
+            )
+    reason = str(error).splitlines()[0]
+    return _misfit(f'column "{name}" of table "{table.name}" does not fit {sql_type}: {reason}')
 
 
 def _values(
@@ -230,13 +246,23 @@ def _check_values(
     """
     for number, value in enumerate(values, 1):
         if not _fits(value, sql_type):
-            shown = repr(value)
-            shown = shown if len(shown) <= _TEXT_MAX else f"{shown[: _TEXT_MAX - 1]}…"
-            message = (
-                f'column "{name}" of table "{table.name}" is {sql_type}, and row {number} of the insert'
-                f" has {shown}, of type {type(value).__name__}"
-            )
-            raise _misfit(message, "convert the value before it is inserted; None is NULL")
+            found = f"{_shown(value)}, of type {type(value).__name__}"
+            raise _value_error(table, name, number, sql_type, found)
+
+
+def _value_error(
+    table: SessionTable, name: str, number: int, sql_type: SqlType, found: str
+) -> FsqlError:
+    message = (
+        f'column "{name}" of table "{table.name}" is {sql_type}, and row {number} of the insert'
+        f" has {found}"
+    )
+    return _misfit(message, "convert the value before it is inserted; None is NULL")
+
+
+def _shown(value: object) -> str:
+    shown = repr(value)
+    return shown if len(shown) <= _TEXT_MAX else f"{shown[: _TEXT_MAX - 1]}…"
 
 
 def _fits(value: Any, sql_type: SqlType) -> bool:  # noqa: ANN401 - any value of Python

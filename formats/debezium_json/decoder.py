@@ -115,7 +115,9 @@ class DebeziumDecoder(SingleLineDecoder):
             event = _event(payload)
         operation = _KINDS.get(event.op or "")
         if operation is None:
-            reason = f'the kind of event is "{(event.op or "")[:32]}", not c, u, r or d'
+            reason = "there is no kind of event: c, u, r or d"
+            if event.op is not None:
+                reason = f'the kind of event is "{event.op[:32]}", not c, u, r or d'
             raise MalformedError(UNKNOWN_OPERATION, reason, "op")
         field = "before" if operation == "-D" else "after"
         row = bytes(event.before if operation == "-D" else event.after)

@@ -71,6 +71,15 @@ MISFITS = {
         'column "n" of table "words" is BIGINT, and row 1 of the insert has 1.5, of type float',
         "convert the value before it is inserted; None is NULL",
     ),
+    "too large a number": (
+        "words",
+        [("a", 1), ("b", 2**63)],
+        (
+            'column "n" of table "words" is BIGINT, and row 2 of the insert has 9223372036854775808, which'
+            " does not fit"
+        ),
+        "convert the value before it is inserted; None is NULL",
+    ),
     "truth as a number": (
         "words",
         [("a", True)],

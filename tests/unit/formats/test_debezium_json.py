@@ -74,3 +74,7 @@ def test_malformed_events_are_rejects(among: tuple[str, ...], tmp_path: Path) ->
     rejects = [json.loads(line) for line in (tmp_path / "rejects").read_text().splitlines()]
     assert [(each["excerpt"], each["code"], each["field"]) for each in rejects] == list(MALFORMED)
     assert [each["row"] for each in rejects] == [len(among) + i for i in range(len(MALFORMED))]
+    assert [each["reason"] for each in rejects if each["code"] == "FSQL-E524"] == [
+        "there is no kind of event: c, u, r or d",
+        'the kind of event is "t", not c, u, r or d',
+    ]
