@@ -17,6 +17,10 @@ if TYPE_CHECKING:
 _ONE_JOB: Final = "write the INSERTs one after the other; all statements of a script are one job"
 _WITHIN: Final = "write WITHIN 1 HOUR, with a number and a unit, before ON"
 _NO_CATALOG: Final = "remove it; a script declares all tables that it uses; there is no catalog"
+OF_JAVA: Final = (
+    "write a function in Python: "
+    "CREATE FUNCTION f (a BIGINT) RETURNS BIGINT LANGUAGE PYTHON AS 'module:name'"
+)
 NO_RECURSION: Final = "a query cannot read itself; UNNEST(SEQUENCE(1, n)) makes numbers"
 _NO_RANDOMNESS: Final = (
     "results do not vary from run to run: filter rows with a condition on a column"
@@ -89,6 +93,7 @@ AFTER_WORD: Final[Mapping[tuple[str, str], str]] = {
     ("SET", "UPDATING_TTL"): "write SET 'table.exec.state.ttl' = '1 d'",
     ("AS", "CHANGELOG"): "write a query over its changes: SELECT … FROM TO_CHANGELOG(TABLE t)",
     ("MUTUALLY", "RECURSIVE"): NO_RECURSION,
+    ("TEMPORARY", "SYSTEM"): "remove SYSTEM: CREATE TEMPORARY FUNCTION",
     ("DROP", "FUNCTION"): "remove it; functions exist only while their script runs",
     ("DROP", "CATALOG"): _NO_CATALOG,
     ("MATERIALIZED", "TABLE"): "write CREATE TABLE … WITH (…) AS SELECT …",
@@ -176,16 +181,21 @@ STREAM_WINDOW: Final = "write it before WHERE and GROUP BY: FROM t WINDOW TUMBLI
 _OBJECT: Final = "write ROW(a, b), or MAP['key', a]"
 _PARAMETER: Final = "a parameter is written ${name}"
 _BITS: Final = "use BITAND(a, b), BITOR(a, b) or BITXOR(a, b)"
+_SHIFTS: Final = "use SHIFTLEFT(a, n) or SHIFTRIGHT(a, n)"
 
 SIGNS: Final[Mapping[str, str]] = {
     "#>": "use JSON_EXTRACT_PATH(text, 'key', …)",
-    "#": "a comment begins with --",
+    "#": "a comment begins with --; of the bits of numbers use BITXOR(a, b)",
+    "<<": _SHIFTS,
+    ">>": _SHIFTS,
+    "~": "use BITNOT(a) of the bits of a number; a ~ 'pattern' has a text before it",
     "@>": "there are no operators on arrays and JSON; unnest the array",
     "&&": "write AND",
     "&": _BITS,
-    "^": "use POWER(a, b)",
+    "^": "use POWER(a, b), or BITXOR(a, b) of the bits",
+    "|/": "use SQRT(a)",
     "||/": "use POWER(a, 1 / 3.0)",
-    "|": "write || to join texts",
+    "|": "write || to join texts; of the bits of numbers use BITOR(a, b)",
     "!": "write NOT",
     "{{": _PARAMETER,
     "{": _OBJECT,

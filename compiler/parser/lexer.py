@@ -60,6 +60,9 @@ _NEVER: Final = re.compile(
     "[\x00-\x08\x0b\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
 )
 
+_SETTING: Final = re.compile(r"(?i)\bSET\s+[^\s=;]+\s*=\s*\Z")
+"""What is before the value of a setting."""
+
 _LOOKALIKES: Final = {
     "\u2018": "'", "\u2019": "'", "\u201c": '"', "\u201d": '"', "\u00a0": " ", "\u2013": "-",
     "\u2014": "-", "\u2212": "-", "\uff0c": ",", "\uff1b": ";", "\uff08": "(", "\uff09": ")",
@@ -195,4 +198,6 @@ def _not_a_number(text: ExpandedText, start: int, end: int) -> FsqlError:
     label = Label(text.span(start, end), "not a number and not a name")
     named = f"_{shown}".isidentifier()
     helps = (f'to use it as a name, quote it: "{shown}"',) if named else ()
+    if _SETTING.search(text.text, 0, start):
+        helps = (f"write key and value in single quotes: SET 'key' = '{shown}'",)
     return text.error(Diagnostic("E113", f'the number "{shown}" is invalid', label, helps=helps))

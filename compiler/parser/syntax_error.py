@@ -19,6 +19,7 @@ from fsql.compiler.parser.dialects import (
     CLAUSES,
     CREATED,
     NO_RECURSION,
+    OF_JAVA,
     PIVOTS,
     READ_AS_NAMES,
     STATEMENTS,
@@ -45,17 +46,8 @@ _COMPARISONS: Final = frozenset(
 )
 _CLAUSES: Final = frozenset(
     {
-        "FROM",
-        "WHERE",
-        "GROUP",
-        "HAVING",
-        "WINDOW",
-        "QUALIFY",
-        "ORDER",
-        "LIMIT",
-        "OFFSET",
-        "FETCH",
-        "EMIT",
+        *("FROM", "WHERE", "GROUP", "HAVING", "WINDOW", "QUALIFY"),
+        *("ORDER", "LIMIT", "OFFSET", "FETCH", "EMIT"),
     }
 )
 
@@ -187,9 +179,11 @@ def _dialect_help(state: _ErrorState) -> str | None:
             help_ = "write * EXCLUDE (a), a AS b"
         case "NAME", _ if before == "RECURSIVE":
             help_ = NO_RECURSION
-        case _, "QUESTION" | "LBRACE" | "VBAR" | "LSQB" | "COLON_EQUAL":
+        case _, "QUESTION" | "LBRACE" | "VBAR" | "LSQB" | "COLON_EQUAL" | "TILDE":
             help_ = sign_help(state.text.text, state.bad.start)
-        case "LESS_EQUAL" | "SLASH", "MORE" | "SLASH" if state.is_adjacent:
+        case "LESS_EQUAL" | "LESS" | "MORE" | "SLASH", "LESS" | "MORE" | "SLASH" if (
+            state.is_adjacent
+        ):
             help_ = sign_help(state.text.text, state.last.start)
         case _:
             help_ = (
@@ -268,7 +262,7 @@ def _misspelling(state: _ErrorState, token: Token, keyword: str) -> Diagnostic:
 def _trailing_comma(state: _ErrorState) -> Diagnostic | None:
     """Explain `SELECT a, FROM t`: without the comma the text is valid."""
     last = state.last
-    if last is None or state.last_kind != "COMMA" or state.bad.kind == END:
+    if last is None or state.last_kind != "COMMA" or state.bad.kind in {END, "LSQB"}:
         return None
     if not _leads(state.before_last, [], [state.bad]):
         return None
@@ -283,7 +277,9 @@ def _unfinished_text(state: _ErrorState) -> Diagnostic | None:
         return None
     end = state.last.end
     label = Label(state.text.span(end, end), expectation(state.accepts))
-    return Diagnostic("E105", "the statement is incomplete", label)
+    of_java = state.last_kind == "STRING" and "LANGUAGE" in state.accepts
+    helps = (OF_JAVA,) if of_java else ()
+    return Diagnostic("E105", "the statement is incomplete", label, helps=helps)
 
 
 def _comparison_chain(state: _ErrorState) -> Diagnostic | None:
