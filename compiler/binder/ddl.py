@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from fsql.compiler import syntax
 from fsql.compiler.binder.catalog import ComputedColumnEntry, TableEntry
+from fsql.compiler.binder.enforced_keys import with_enforced_key
 from fsql.compiler.binder.expression import ExpressionBinder
 from fsql.compiler.binder.format_columns import check_format_columns
 from fsql.compiler.binder.inspect import find_kind
@@ -16,7 +17,7 @@ from fsql.compiler.binder.options import TableOptions, bind_options, check_clock
 from fsql.compiler.binder.other_options import with_own_options
 from fsql.compiler.binder.partitions import partition_columns, with_path_partitions, without
 from fsql.compiler.binder.query import bind_view
-from fsql.compiler.binder.report import Refusal, check_distinct, no_column, not_implemented, refusal
+from fsql.compiler.binder.report import Refusal, check_distinct, no_column, refusal
 from fsql.compiler.binder.row_time import calls_row_time, row_time
 from fsql.compiler.binder.scope import Scope, fields_of, matches, names_text
 from fsql.compiler.binder.table_origin import like_table
@@ -104,7 +105,8 @@ def _completed(table: syntax.CreateTable, context: Context) -> syntax.CreateTabl
         Refusal: E201, E205, E213, E214, E217, E325.
     """
     table = with_own_options(table, _base_connector(table, context), context.report)
-    return table if table.like is None else like_table(table, context)
+    table = table if table.like is None else like_table(table, context)
+    return with_enforced_key(table, context)
 
 
 def _base_connector(table: syntax.CreateTable, context: Context) -> str | None:
@@ -369,7 +371,7 @@ def _primary_key(table: syntax.CreateTable, columns: Schema) -> tuple[int, ...] 
     """Return the columns of the PRIMARY KEY, by index.
 
     Raises:
-        Refusal: E203, E205, E301.
+        Refusal: E203, E205.
     """
     if not table.primary_keys:
         return None
@@ -380,10 +382,6 @@ def _primary_key(table: syntax.CreateTable, columns: Schema) -> tuple[int, ...] 
             "PRIMARY KEY is declared more than once",
             others[0].span,
             secondary=(Label(key.span, "first here"),),
-        )
-    if key.enforced:
-        raise not_implemented(
-            "a PRIMARY KEY that is enforced", key.span, help="write PRIMARY KEY (…) NOT ENFORCED"
         )
     return tuple(_key_column(name, columns) for name in key.columns)
 

@@ -67,8 +67,6 @@ STATEMENTS: Final[Mapping[str, str]] = {
 """Help for the first token of a statement."""
 
 CREATED: Final[Mapping[str, str]] = {
-    "SOURCE": "write CREATE TABLE … WITH ('connector' = …)",
-    "SINK": "write CREATE TABLE … WITH ('connector' = …), then INSERT INTO it",
     "EXTERNAL": "write CREATE TABLE … WITH ('connector' = …)",
     "FOREIGN": "write CREATE TABLE … WITH ('connector' = …)",
     "UNLOGGED": "write CREATE TABLE … WITH ('connector' = …)",

@@ -115,5 +115,7 @@ def _frequencies() -> Counter[str]:
 def _display_name(kind: str) -> str:
     if kind == END:
         return "the end of the script"
+    if kind == "SINK_WITH":
+        return "WITH"
     signs = {name: sign for sign, name in parse_table().signs.items()}
     return f'"{signs[kind]}"' if kind in signs else kind

@@ -1,8 +1,9 @@
-"""WINDOW and WITHIN of ksqlDB: whether they begin a window of all rows and the time range of a join.
+"""WINDOW and WITHIN of ksqlDB, and WITH of CREATE SINK: which words begin these clauses.
 
 `FROM t WINDOW TUMBLING (SIZE 1 HOUR) WHERE …` and `FROM t WINDOW w AS (…)` look the same to an automaton with
 one token of look-ahead, which has to know whether WHERE may follow.  So do `JOIN b WITHIN 1 HOUR ON …` and
-`JOIN b WITHIN ON …`, where WITHIN is an alias.
+`JOIN b WITHIN ON …`, where WITHIN is an alias, and `FROM t WITH (…)` at the end of CREATE SINK, where a query
+could continue with `WITH ORDINALITY` or `TIMESTAMP WITH TIME ZONE`.
 """
 
 from __future__ import annotations
@@ -16,22 +17,37 @@ KINDS: Final = frozenset({"TUMBLING", "HOPPING", "SESSION"})
 
 
 def mark_stream_windows(tokens: list[Token]) -> list[Token]:
-    """Return the tokens with other kinds for two words of ksqlDB.
+    """Return the tokens with other kinds for these words.
 
     WINDOW is a STREAM_WINDOW before `TUMBLING (` and the like, WITHIN a WITHIN_RANGE before a number, perhaps
-    in brackets, unless it follows the brackets of a PATTERN.
+    in brackets, unless it follows the brackets of a PATTERN.  WITH is a SINK_WITH before a bracket, in a
+    statement that begins with CREATE SINK.
     """
     marked: list[Token] = []
+    of_sink = False
     for index, token in enumerate(tokens):
         kind = token.kind
+        if kind == "SEMICOLON":
+            of_sink = False
+        elif not of_sink and _begins_sink(tokens, index):
+            of_sink = True
         if kind == "WORD" and token.text.upper() == "WINDOW":
             kind = "STREAM_WINDOW" if _names_a_kind(tokens[index + 1 : index + 3]) else kind
         elif kind == "WORD" and token.text.upper() == "WITHIN" and tokens[index - 1].kind != "RPAR":
             following = [each.kind for each in tokens[index + 1 : index + 3]]
             number = following[:1] == ["NUMBER"] or following == ["LPAR", "NUMBER"]
             kind = "WITHIN_RANGE" if number else kind
+        elif of_sink and kind == "WORD" and token.text.upper() == "WITH":
+            following = [each.kind for each in tokens[index + 1 : index + 2]]
+            kind = "SINK_WITH" if following == ["LPAR"] else kind
         marked.append(token if kind == token.kind else token._replace(kind=kind))
     return marked
+
+
+def _begins_sink(tokens: list[Token], index: int) -> bool:
+    """Return whether a statement begins with CREATE SINK here."""
+    words = [each.text.upper() for each in tokens[index : index + 2]]
+    return words == ["CREATE", "SINK"] and (index == 0 or tokens[index - 1].kind == "SEMICOLON")
 
 
 def _names_a_kind(tokens: list[Token]) -> bool:

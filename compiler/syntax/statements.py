@@ -108,7 +108,8 @@ class LikeTable(Syntax):
 class CreateTable(Syntax):
     """`CREATE TABLE name (elements) [PARTITIONED BY (columns)] WITH (options) [AS query | LIKE table]`.
 
-    The elements are sorted by kind, each kind in text order. `stream` is that of CREATE STREAM.
+    The elements are sorted by kind, each kind in text order. `stream` is that of CREATE STREAM, `sink` that
+    of CREATE SINK, which has no elements, and the query of its rows.
     """
 
     name: QualifiedName
@@ -123,6 +124,7 @@ class CreateTable(Syntax):
     temporary: bool = False
     if_not_exists: bool = False
     stream: bool = False
+    sink: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +171,10 @@ class CreateFunction(Syntax):
 
 @dataclass(frozen=True, slots=True)
 class Drop(Syntax):
-    """`DROP TABLE | VIEW | STREAM [IF EXISTS] name`; `view` is None for STREAM, which can be either."""
+    """`DROP TABLE | VIEW | STREAM [IF EXISTS] name`; `view` is None for STREAM, which can be either.
+
+    A SOURCE and a SINK are tables.
+    """
 
     name: QualifiedName
     view: bool | None = False

@@ -31,8 +31,13 @@ if TYPE_CHECKING:
 
     from fsql.compiler.logical import Table
 
-_CREATE: Final = re.compile(r"(CREATE TABLE (\w+) .*? WITH) \((.*?)\);", re.DOTALL)
-_CREATED: Final = re.compile(r"CREATE (?:TABLE|VIEW) (?:IF NOT EXISTS )?(\w+)")
+_CREATE: Final = re.compile(
+    r"(CREATE (?:TABLE|SOURCE|SINK) (?:IF NOT EXISTS )?(\w+) .*? WITH) \((.*?)\)( FORMAT [^;]*)?;",
+    re.DOTALL,
+)
+_CREATED: Final = re.compile(
+    r"CREATE (?:TABLE|SOURCE|SINK|(?:MATERIALIZED )?VIEW) (?:IF NOT EXISTS )?(\w+)"
+)
 _WRITTEN: Final = re.compile(r"INSERT (?:INTO|OVERWRITE) (\w+)")
 _PARTITIONED: Final = re.compile(r" PARTITIONED BY \([^)]*\)")
 _NUMBERED: Final = re.compile(r"CREATE TABLE (\w+) [^;]*'time' = 'offset'")
@@ -112,12 +117,13 @@ def _with_files(text: str, number: int, settings: str) -> tuple[str, tuple[Table
 
     def moved(late: str) -> tuple[str, tuple[Table, ...]]:
         def with_files(create: re.Match[str]) -> str:
-            head, table, options = create.groups()
+            head, table, options, form = create.groups(default="")
             if _PARTITIONED.search(head):
                 if "'blackhole'" in options:
                     return create[0]
                 head = _PARTITIONED.sub("", head)  # No folders: the columns are in the rows.
-            return f"{head} ({_options(table, options, late, written=table.lower() in written)});"
+            sink = head.startswith("CREATE SINK") or table.lower() in written
+            return f"{head} ({_options(table, options, late, written=sink)}){form};"
 
         part = _CREATE.sub(with_files, text)
         part = part.replace(_LATE, late.format(table=f"selected_{number}"))

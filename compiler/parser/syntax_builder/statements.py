@@ -134,7 +134,7 @@ def reset_option(span: Span, key: syntax.StringLiteral | None) -> syntax.ResetOp
 
 def drop(
     span: Span,
-    temporary: Token | None,
+    attribute: Token | None,
     kind: Token,
     if_exists: Token | None,
     name: syntax.QualifiedName,
@@ -144,7 +144,7 @@ def drop(
         span,
         name,
         view=None if kind.kind == "STREAM" else _is_view(kind),
-        temporary=temporary is not None,
+        temporary=attribute is not None and attribute.kind == "TEMPORARY",
         if_exists=if_exists is not None,
     )
 

@@ -1,4 +1,4 @@
-"""CREATE TABLE and CREATE STREAM, and their elements and options."""
+"""CREATE TABLE, STREAM, SOURCE and SINK, and their elements and options."""
 
 from __future__ import annotations
 
@@ -32,6 +32,7 @@ def create_table(  # noqa: PLR0913, PLR0917 - what the rule has
     comment: syntax.StringLiteral | None,
     partitioned_by: tuple[syntax.Identifier, ...] | None,
     options: tuple[syntax.TableOption, ...] | None,
+    encoding: tuple[syntax.TableOption, ...] | None,
     origin: syntax.Query | syntax.LikeTable | None,
 ) -> syntax.CreateTable | syntax.CreateView:
     """Return `CREATE TABLE t (…) WITH (…)`, its elements sorted by kind.
@@ -68,13 +69,80 @@ def create_table(  # noqa: PLR0913, PLR0917 - what the rule has
         tuple(columns),
         tuple(watermarks),
         tuple(keys),
-        options or (),
+        (*(options or ()), *(encoding or ())),
         origin if isinstance(origin, syntax.Query) else None,
         origin if isinstance(origin, syntax.LikeTable) else None,
         comment,
         partitioned_by or (),
         stream=kind.kind == "STREAM",
         **flags,
+    )
+
+
+def create_sink(
+    span: Span,
+    _sink: Token,
+    if_not_exists: Token | None,
+    name: syntax.QualifiedName,
+    rows: syntax.Query,
+    options: tuple[syntax.TableOption, ...] | None,
+    encoding: tuple[syntax.TableOption, ...] | None,
+) -> syntax.CreateTable:
+    """Return `CREATE SINK s FROM t WITH (…)` as the table that has the rows of t."""
+    return syntax.CreateTable(
+        span,
+        name,
+        (),
+        options=(*(options or ()), *(encoding or ())),
+        query=rows,
+        if_not_exists=if_not_exists is not None,
+        sink=True,
+    )
+
+
+def sink_with(
+    _span: Span, _with: Token, options: tuple[syntax.TableOption, ...]
+) -> tuple[syntax.TableOption, ...]:
+    """Return `WITH (a = 'b')` of CREATE SINK."""
+    return options
+
+
+def sink_relation(span: Span, name: syntax.QualifiedName) -> syntax.Query:
+    """Return the query that `FROM t` of CREATE SINK means."""
+    relation = syntax.TableReference(name.span, name)
+    select = syntax.Select(
+        span, distinct=False, items=(syntax.Star(name.span),), relations=(relation,)
+    )
+    return syntax.Query(span, select)
+
+
+def encoding_clause(
+    _span: Span,
+    form: syntax.Identifier,
+    encoded: syntax.Identifier,
+    options: tuple[syntax.TableOption, ...] | None,
+) -> tuple[syntax.TableOption, ...]:
+    """Return the options that `FORMAT UPSERT ENCODE JSON (…)` means.
+
+    A form that does not exist becomes the value of option `format`, which is refused as such.
+    """
+    kind, name = form.name.upper(), encoded.name.lower()
+    format_ = name if kind in {"PLAIN", "UPSERT"} else f"{kind.lower()}-{name}"
+    made = [_option(encoded.span, "format", format_)]
+    if kind == "UPSERT":
+        made.append(_option(form.span, "changes", "upsert"))
+    for each in options or ():
+        if each.key.value.lower() == "without_header":
+            header = "false" if each.value.value.lower() == "true" else "true"
+            made.append(_option(each.span, "header", header))
+        else:
+            made.append(each)
+    return tuple(made)
+
+
+def _option(span: Span, key: str, value: str) -> syntax.TableOption:
+    return syntax.TableOption(
+        span, syntax.StringLiteral(span, key), syntax.StringLiteral(span, value)
     )
 
 
