@@ -167,17 +167,20 @@ def _fault_of_pre_aggregations(plan: TickPlan, choices: PlanChoices) -> str:
 
 def speculative_folds_behind(plan: TickPlan, table: str) -> list[str]:
     """Return the speculative folds that rows of a table, or what is made of them, come to."""
+    return [
+        head.operator for head in folds_behind(plan, table) if head.policy is Policy.SPECULATIVE
+    ]
+
+
+def folds_behind(plan: TickPlan, table: str) -> list[FoldHead]:
+    """Return the folds that rows of a table, or what is made of them, come to."""
     reached: set[int] = set()
     for number, stage in enumerate(plan.stages):
         head = stage.head
         if number in reached or (isinstance(head, SourceHead) and head.table.name == table):
             reached |= {send.to.stage for send in stage.sends if isinstance(send.to, ToFold)}
     heads = [plan.stages[number].head for number in sorted(reached)]
-    return [
-        head.operator
-        for head in heads
-        if isinstance(head, FoldHead) and head.policy is Policy.SPECULATIVE
-    ]
+    return [head for head in heads if isinstance(head, FoldHead)]
 
 
 def _fault_of_rebalanced(plan: TickPlan, choices: PlanChoices) -> str:

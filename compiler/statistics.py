@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
-SCHEMA: Final = 5
+SCHEMA: Final = 6
 """The version of the tables; a reader ignores files of another one."""
 
 TICK_SECONDS: Final = 10.0
@@ -65,6 +65,10 @@ TABLES: Final = {
         ("redone", "int64"),
         ("held", "int64"),
         ("rewinds", "int64"),
+        ("batches", "int64"),
+        ("disordered", "int64"),
+        ("advances", "int64"),
+        ("would_redo", "int64"),
         ("hold_us", "int64"),
         ("changed_keys", "int64"),
         ("state_rows", "int64"),

@@ -12,6 +12,7 @@ from fsql.compiler.assignment import Assignment
 from fsql.compiler.expression import ColumnRef
 from fsql.compiler.owners import Owners
 from fsql.compiler.tick_plan import HEAD, FoldHead, Policy, SinkPort, TickPlan, ToSink
+from fsql.optimizer.fold_policies import has_timers
 from fsql.optimizer.fuse import fuse
 from fsql.optimizer.replacements import mark_replacements
 
@@ -45,7 +46,7 @@ def choose(
 
     def policy_of(stage: int, combine: graphs.Combine, sources: frozenset[int]) -> Policy:
         count = sum((fronts or {}).get(s, 1) for s in sources)
-        chosen, reason = _policy(count, policy, timed=_has_timers(combine))
+        chosen, reason = _policy(count, policy, timed=has_timers(combine))
         reasons.append(f"stage {stage}: {chosen.value}, {reason}")
         return chosen
 
@@ -62,13 +63,6 @@ def choose(
     assignment = Assignment(Owners.of_equal_ranges(workers))
     reasons.append(f"{HASH_BINS} ranges of equal size for {workers}, no estimate of their load")
     return TickPlan(stages, sinks, late_windows, assignment, tuple(reasons))
-
-
-def _has_timers(combine: graphs.Combine) -> bool:
-    """Return whether the rows of a fold include timers, which wait in another fold until they are due."""
-    return isinstance(combine, graphs.CombineOver) and any(
-        call.aggregate.pattern is not None for call in combine.calls
-    )
 
 
 def _policy(fronts: int, requested: Policy | None, *, timed: bool) -> tuple[Policy, str]:

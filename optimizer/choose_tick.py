@@ -3,7 +3,7 @@
 Output never depends on it.  These are chosen, each with its reason:
 
 owners      which workers own hash bins (`owner_choice`)
-policies    folds that apply too many rows again become ORDERED
+policies    folds with too many repairs become ORDERED, and SPECULATIVE after these (`fold_policies`)
 filters     conditions that drop many rows at a low cost come first (`filter_orders`)
 hot keys    rows of hot keys are pre-aggregated if a single key makes a worker the busiest
 rows        other workers than those that read a table process a part of it (`rebalancing`)
@@ -15,27 +15,22 @@ Pre-aggregation never ends by itself: if no key is hot, it only examines some ha
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from fsql.compiler.plan_choices import NO_CHOICES, PlanChoices
 from fsql.compiler.statistics import TICK_SECONDS
-from fsql.compiler.tick_plan import FoldHead, Policy
 from fsql.optimizer.filter_orders import choose_filter_orders
+from fsql.optimizer.fold_policies import choose_policies
 from fsql.optimizer.hot_keys import advise_divisions, choose_pre_aggregations
 from fsql.optimizer.owner_choice import choose_owners
 from fsql.optimizer.rebalancing import choose_rebalancing
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from fsql.compiler.owners import Owners
     from fsql.compiler.tick_plan import TickPlan
     from fsql.optimizer.load_history import LoadHistory
     from fsql.optimizer.replay import PastTick
     from fsql.optimizer.statistics import Statistics
-
-REDONE_MAX: Final = 0.05
-"""The maximum fraction of a core for repairs of one fold."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,52 +73,17 @@ class TickChoice:
 def choose_tick(situation: Situation, statistics: Statistics) -> TickChoice:
     """Return the changes that the next tick of a job should make."""
     owners, reason = choose_owners(situation, statistics)
-    policies, reasons = _policies(situation, statistics)
     least_rows, of_hot_keys = choose_pre_aggregations(situation.plan, statistics, situation.since)
     if least_rows and owners is not None:
         owners, reason = None, "owners: stay; the pre-aggregation changes the loads"
     rebalancing = choose_rebalancing(situation, statistics)
     if rebalancing.tables and owners is not None:
         owners, reason = None, "owners: stay; the rebalancing changes the loads"
+    rebalances = bool(rebalancing.tables)
+    policies, reasons = choose_policies(situation, statistics, rebalances=rebalances)
     policies = tuple({**dict(policies), **dict(rebalancing.policies)}.items())
     of_hot_keys += advise_divisions(situation.plan, statistics)
     filters, of_filters = choose_filter_orders(situation.plan, statistics)
     choices = PlanChoices(policies, filters, least_rows, rebalancing.tables)
     more = *of_hot_keys, *of_filters, *rebalancing.reasons
     return TickChoice(owners, choices, (reason, *reasons, *more))
-
-
-def _policies(
-    situation: Situation, statistics: Statistics
-) -> tuple[tuple[tuple[str, Policy], ...], list[str]]:
-    """Return the changed policies, and a reason for each fold."""
-    chosen, reasons = [], []
-    for head in _folds(situation.plan):
-        found = [
-            each
-            for each in statistics.folds
-            if each.operator == head.operator and each.policy == head.policy.value
-        ]
-        costs = [each for each in statistics.costs if each.operator == head.operator]
-        label = f"{head.operator}: {head.policy.value}"
-        if not situation.chooses_policies:
-            reasons.append(f"{label} stays, as requested")
-        elif not found or not costs or (redone := found[0].redone) is None:
-            reasons.append(f"{label} stays; no estimate of repairs")
-        elif head.policy is Policy.ORDERED:
-            reasons.append(f"{label} stays; no estimate of repairs while rows wait")
-        else:
-            spent = costs[0].busy * redone / (1 + redone)
-            numbers = f"{redone:.1%} of the rows are applied again, for {spent:.1%} of a core"
-            if spent > REDONE_MAX:
-                chosen.append((head.operator, Policy.ORDERED))
-                reasons.append(f"{head.operator}: ordered, was speculative; {numbers}")
-            else:
-                reasons.append(f"{label} stays; {numbers}")
-    return tuple(chosen), reasons
-
-
-def _folds(plan: TickPlan) -> Iterator[FoldHead]:
-    for stage in plan.stages:
-        if isinstance(stage.head, FoldHead):
-            yield stage.head

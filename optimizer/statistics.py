@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-RESULTS: Final = 5
+RESULTS: Final = 6
 
 
 class Load(NamedTuple):
@@ -54,7 +54,8 @@ class FoldLoad(NamedTuple):
 
     A rewind is a repair so expensive that all rows since were undone, and waited.  `wait_seconds` is the mean
     time for which rows that waited have waited.  `changed_keys` are those that have changed since the last
-    snapshot; of a join, the rows that have become final since then.
+    snapshot; of a join, the rows that have become final since then.  `would_redo` is the fraction of the
+    applied rows that would have been applied again if rows had not waited.
     """
 
     operator: str
@@ -66,6 +67,29 @@ class FoldLoad(NamedTuple):
     rewinds_per_second: float
     wait_seconds: float | None = None
     changed_keys: int = 0
+    would_redo: float | None = None
+
+
+class Disorder(NamedTuple):
+    """In which order rows came to a fold in an interval, by all workers together; all per second.
+
+    Rows are applied, applied again, held, or would have been applied again if they had not waited.
+    `disordered` of the `batches` had a row at or below one that had come before and was not final.
+    `advances` is how often min time passed rows: an ordered fold applies rows so often, a speculative one for
+    each batch.  `waiting` is the number of rows that waited, on average.
+    """
+
+    interval: int
+    operator: str
+    policy: str
+    applied: float
+    redone: float
+    held: float
+    would_redo: float
+    batches: float
+    disordered: float
+    advances: float
+    waiting: float
 
 
 class FrontLoad(NamedTuple):
@@ -155,6 +179,7 @@ class Statistics(NamedTuple):
     fronts: tuple[FrontLoad, ...] = ()
     workers: tuple[WorkerLoad, ...] = ()
     operators: tuple[OperatorLoad, ...] = ()
+    disorder: tuple[Disorder, ...] = ()
     pairs: tuple[ConditionPair, ...] = ()
     latency: tuple[Latency, ...] = ()
     links: tuple[LinkLoad, ...] = ()

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 _TYPES: Final = {"int32": "INT", "int64": "BIGINT", "string": "STRING"}
 _COLUMNS: Final = {name: kind for table in TABLES.values() for name, kind in (*COMMON, *table)}
 _WEIGHTS: Final = "worker INT, `from` BIGINT, seconds DOUBLE, smooth DOUBLE, is_newest DOUBLE"
-_VALUES: Final = tuple(f"value{index}" for index in range(9))
+_VALUES: Final = tuple(f"value{index}" for index in range(10))
 """The columns of values; a group uses the first ones, and has NULL in the others."""
 _UNUSED: Final = ["schema", "job", "epoch", "to"]
 _TABLE, _NUMBERS, _TEXTS = "name of table", "numbers", "texts"

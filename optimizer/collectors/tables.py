@@ -14,6 +14,7 @@ from fsql.optimizer.condition_pairs import condition_pairs
 from fsql.optimizer.statistics import (
     ConditionPair,
     Cost,
+    Disorder,
     FoldLoad,
     FrontLoad,
     HeavyKey,
@@ -72,6 +73,7 @@ def statistics_of(sums: Mapping[str, Rows], problems: Sequence[str]) -> Statisti
         _fronts(sums["fronts"]),
         _workers(sums["workers"]),
         _operators(sums["operators"]),
+        _disorder(sums["disorder"]),
         _pairs(sums["costs"]),
         _latency(sums["latency"]),
         _links(sums["links"]),
@@ -146,7 +148,8 @@ def _costs(sums: Rows) -> tuple[Cost, ...]:
 
 def _fold_values(folds: Weighted) -> dict[str, Any]:
     values = {
-        name: folds.column(name) * folds.smooth for name in ("applied", "redone", "held", "rewinds")
+        name: folds.column(name) * folds.smooth
+        for name in ("applied", "redone", "held", "rewinds", "would_redo")
     }
     return values | {
         "hold": folds.column("hold_us") / 1e6 * folds.smooth,
@@ -168,10 +171,24 @@ def _folds(sums: Rows) -> tuple[FoldLoad, ...]:
             each["rewinds"],
             each["hold"] / each["held"] if each["held"] > 0 else None,
             round(each["changed"]),
+            each["would_redo"] / each["applied"] if each["applied"] > 0 else None,
         )
         for each in sums
         if each["newest"] > 0
     )
+
+
+def _disorder_values(folds: Weighted) -> dict[str, Any]:
+    names = (
+        *("applied", "redone", "held", "would_redo"),
+        *("batches", "disordered", "advances"),
+    )
+    values = {name: folds.column(name) / folds.seconds for name in names}
+    return values | {"waiting": folds.column("hold_us") / 1e6 / folds.seconds}
+
+
+def _disorder(sums: Rows) -> tuple[Disorder, ...]:
+    return tuple(Disorder(*(each[name] for name in Disorder._fields)) for each in sums)
 
 
 def _front_values(fronts: Weighted) -> dict[str, Any]:
@@ -284,5 +301,6 @@ GROUPS: Final = {
     "links": Group("links", ("worker", "peer"), _link_values),
     "workers": Group("operators", ("interval", "worker"), _worker_values),
     "operators": Group("operators", ("interval", "worker", "operator"), _operator_values),
+    "disorder": Group("folds", ("interval", "operator", "policy"), _disorder_values),
 }
 """The groups from which the result tables are computed, by name."""

@@ -123,6 +123,7 @@ class WorkerStatistics:
                     ("folds", fold.operator),
                     (fold.rows_applied, fold.rows_redone, fold.rows_held, fold.rewinds),
                 ),
+                *fold.disorder.take(),
                 round(self._held_seconds.pop(fold.operator, 0.0) * 1e6),
                 fold.snapshots.changed_keys(),
                 fold.state_rows(),

@@ -106,6 +106,10 @@ class AppliedRows:
         """Return the log from the first entry on that has a row at or above `least`."""
         return self._log.from_root(least)
 
+    def least(self) -> Root | None:
+        """Return the least root of the log, None if it is empty."""
+        return self._log.least()
+
     @property
     def logged_to(self) -> Root:
         """Return the greatest root that was ever logged."""

@@ -42,6 +42,10 @@ class Backlog:
         roots = [side.least() for side in self._sides]
         return min([root for root in roots if root is not None], default=None)
 
+    def from_root(self, least: Root) -> list[tuple[Batch, int]]:
+        """Return the batches with rows at or above `least`, each with its first waiting row."""
+        return [found for side in self._sides for found in side.from_root(least)]
+
     def append(self, side: int, batch: Batch) -> None:
         """Add rows, at least one."""
         self._sides[side].append(batch)

@@ -41,6 +41,7 @@ from fsql.compiler.tick_plan import FoldHead, Policy
 from fsql.runtime.batch import END, START, Batch, Root
 from fsql.runtime.dataflow.applied_rows import AppliedRows
 from fsql.runtime.dataflow.backlog import Backlog, in_turn
+from fsql.runtime.dataflow.disorder import Disorder
 from fsql.runtime.dataflow.fold_output import FoldOutput
 from fsql.runtime.dataflow.fold_snapshots import FoldSnapshots
 from fsql.runtime.dataflow.invariants import check_not_below
@@ -59,7 +60,7 @@ class Fold:
     """One fused cycle on one worker.
 
     `rows_held` counts the rows that have waited for min time, `rewinds` how often the whole log was undone
-    after an expensive repair.
+    after an expensive repair.  `disorder` counts in which order rows have come.
     """
 
     def __init__(
@@ -68,6 +69,7 @@ class Fold:
         self.operator = head.operator
         self.rows_held = 0
         self.rewinds = 0
+        self.disorder = Disorder(kernel.keys)
         self.snapshots = FoldSnapshots(kernel.snapshots)
         self._kernel = kernel
         self._ordered = head.policy is Policy.ORDERED
@@ -112,6 +114,7 @@ class Fold:
         prepared, errors = self._kernel.prepare(side, batch)
         output = FoldOutput([], [] if errors is None else [errors])
         if len(prepared):
+            self.disorder.add(prepared, self._backlog if self._holds else None)
             if not self._holds and not self._backlog.rows:
                 self._apply_part(self._backlog.pass_on(side, prepared), output)
                 return output
@@ -164,6 +167,7 @@ class Fold:
 
     def _advance(self, min_time: Root, output: FoldOutput) -> bool:
         """Advance to `min_time`, or to the first row that waits below it; return whether it was reached."""
+        self.disorder.advances += self._has_rows_below(min_time)
         if self._holds:
             self._apply_waiting(output, min_time)
         least = self._backlog.least() if self._backlog.is_behind else None
@@ -183,6 +187,11 @@ class Fold:
             output.append(closed)
         self._applied.recycle_slots()
         return not stopped
+
+    def _has_rows_below(self, min_time: Root) -> bool:
+        """Return whether rows below `min_time` wait, or have been applied ahead of it."""
+        roots = self._backlog.least(), self._applied.least()
+        return any(root is not None and root < min_time for root in roots)
 
     def change_policy(self, position: Root, policy: Policy) -> FoldOutput:
         """Change the policy when min time has reached `position`, perhaps immediately.

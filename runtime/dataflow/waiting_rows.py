@@ -121,6 +121,12 @@ class WaitingRows:
             return None
         return min(self._runs[0][0], self._least_small) if self._runs else self._least_small
 
+    def from_root(self, least: Root) -> list[tuple[Batch, int]]:
+        """Return the batches with rows at or above `least`, each with its first waiting row."""
+        waiting = [(run.batch, run.start) for _, _, run in self._runs]
+        waiting += [(batch, 0) for batch in self._small]
+        return [(batch, start) for batch, start in waiting if batch.span().greatest >= least]
+
     def take_below(self, bound: Root) -> list[Batch]:
         """Remove and return the rows with roots less than `bound`, by batches as they came."""
         cut: list[_Run] = []

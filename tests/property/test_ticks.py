@@ -46,6 +46,7 @@ if TYPE_CHECKING:
 MUST_BE_MET = (
     *("changes", "changes refused", "changes cancelled", "changes that move nothing"),
     *("changes of one of several exchanges", "policies drawn", "filter orders drawn"),
+    "folds that wait no more",
     *("rebalancing drawn", "runs that rebalance"),
     *("fronts moved", "fronts moved at their end", "fronts moved inside of a chunk"),
     *("rows moved", "rows queued", "runs that repair", "runs that hold", "runs from a snapshot"),

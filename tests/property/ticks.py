@@ -118,6 +118,10 @@ class Ticks:
         owners = self._owners(cluster)
         position = self.snapshots.drawn(cluster)
         choices, readers = self._choices(cluster.plan), self._readers(cluster)
+        policies = dict(choices.policies)
+        for fold in (fold for each in cluster.workers for fold in each.folds.values()):
+            returns = policies.get(fold.operator) is Policy.SPECULATIVE
+            self.met["folds that wait no more"] += returns and fold.policy is Policy.ORDERED
         change = _Change(position, owners, choices, workers, readers)
         self._change, change.before = change, dict(self.snapshots.state)
         for number in workers:

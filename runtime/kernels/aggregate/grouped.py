@@ -116,9 +116,12 @@ class AggregateKernel(GroupKernel[_Undo]):
         positions = positions if kept is None else positions.take(kept)
         return positions.with_columns(values), errors
 
+    def keys(self, batch: Batch) -> Sequence[pa.Array]:
+        return batch.columns[: self._keys]
+
     def slots(self, side: int, batch: Batch) -> Ints:
         del side
-        found = self._table.find(batch.columns[: self._keys], len(batch))
+        found = self._table.find(self.keys(batch), len(batch))
         if found.any_new:
             for one in self._states:
                 one.grow(len(self._table))

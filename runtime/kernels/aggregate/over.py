@@ -97,9 +97,12 @@ class OverKernel:
         batch = batch if kept is None else batch.take(kept)
         return batch.with_columns([*values, *batch.columns]), errors
 
+    def keys(self, batch: Batch) -> Sequence[pa.Array]:
+        return batch.columns[: self._keys]
+
     def slots(self, side: int, batch: Batch) -> Ints:
         del side
-        found = self._table.find(batch.columns[: self._keys], len(batch))
+        found = self._table.find(self.keys(batch), len(batch))
         if found.any_new:
             for one in self._states:
                 one.grow(len(self._table))

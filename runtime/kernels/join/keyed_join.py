@@ -10,6 +10,9 @@ from fsql.runtime.arrow_types import arrow_type
 from fsql.runtime.kernels.keyed.prepare import Evaluator
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import pyarrow as pa
     from numpy.typing import NDArray
 
     from fsql.compiler.graph import CombineJoin
@@ -49,9 +52,12 @@ class KeyedJoin:
             prepared = prepared.take(np.flatnonzero(valid))
         return prepared, errors
 
+    def keys(self, batch: Batch) -> Sequence[pa.Array]:
+        return batch.columns[: self._keys]
+
     def slots(self, side: int, batch: Batch) -> Ints:
         del side
-        return self._table.find(batch.columns[: self._keys], len(batch)).slots
+        return self._table.find(self.keys(batch), len(batch)).slots
 
     @property
     def table(self) -> SlotTable:

@@ -17,6 +17,7 @@ from fsql.runtime.order import below, concat
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    import pyarrow as pa
     from numpy.typing import NDArray
 
     from fsql.compiler.owner_map import BinRanges
@@ -165,6 +166,9 @@ class Kernel(Protocol[UndoT]):
 
         This is called once for each input row; rows that cannot affect a result are left out.
         """
+
+    def keys(self, batch: Batch) -> Sequence[pa.Array]:
+        """Return the key columns of prepared rows, of any side."""
 
     def slots(self, side: int, batch: Batch) -> Ints:
         """Return the slots of prepared rows."""

@@ -13,6 +13,8 @@ from fsql.runtime.kernels.keyed.prepare import Evaluator
 from fsql.runtime.order import key_values
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import numpy as np
     from numpy.typing import NDArray
 
@@ -54,9 +56,12 @@ class PartitionedKernel(GroupKernel[UndoT]):
             self._closings.note(batch.columns[self._closings.window_end])
         return batch.with_columns([*values, *batch.columns]), errors
 
+    def keys(self, batch: Batch) -> Sequence[pa.Array]:
+        return batch.columns[: self._keys]
+
     def slots(self, side: int, batch: Batch) -> Ints:
         del side
-        found = self._table.find(batch.columns[: self._keys], len(batch))
+        found = self._table.find(self.keys(batch), len(batch))
         if found.any_new:
             self._states[0].grow(len(self._table))
             if self._closings is not None:

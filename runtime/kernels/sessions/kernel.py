@@ -64,9 +64,12 @@ class SessionsKernel:
         batch = batch if kept is None else batch.take(kept)
         return batch.with_columns([*map(key_values, keys), *batch.columns]), errors
 
+    def keys(self, batch: Batch) -> Sequence[pa.Array]:
+        return batch.columns[: self._keys]
+
     def slots(self, side: int, batch: Batch) -> Ints:
         del side
-        found = self._state.table.find(batch.columns[: self._keys], len(batch))
+        found = self._state.table.find(self.keys(batch), len(batch))
         if found.any_new:
             self._state.grow()
         return found.slots

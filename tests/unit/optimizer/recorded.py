@@ -46,7 +46,8 @@ def drawn(random: Random, worker: int) -> RecordStatistics:
         ],
         "folds": [
             (
-                *("aggregate-a", "speculative", rows + 10, 10, 5, 2, 2_500_000, 70 + worker),
+                *("aggregate-a", "speculative", rows + 10, 10, 5, 2),
+                *(calls, calls // 3, calls // 2 + 1, rows // 50, 2_500_000, 70 + worker),
                 *(random.randrange(1000), 9000),
             )
         ],

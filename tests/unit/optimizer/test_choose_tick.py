@@ -12,7 +12,7 @@ import pytest
 from fsql.compiler.assignment import Assignment
 from fsql.compiler.owner_map import BINS, OwnerMap
 from fsql.compiler.plan_choices import NO_CHOICES
-from fsql.compiler.tick_plan import FoldHead, Policy
+from fsql.compiler.tick_plan import FoldHead
 from fsql.optimizer.choose_tick import Situation, choose_tick
 from fsql.optimizer.levelling import level
 from fsql.optimizer.replay import IMBALANCE
@@ -233,16 +233,6 @@ def test_intervals_before_the_last_tick_do_not_count() -> None:
     busy = [busy_of(plan.assignment.owners, rates)] * 2
     assert choose_tick(Situation(plan), measured(plan, rates, busy)).owners is not None
     assert choose_tick(Situation(plan, since=1), measured(plan, rates, busy)).owners is None
-
-
-def test_repairs_that_cost_much_make_a_fold_wait() -> None:
-    plan = plan_of(SCRIPT, 2)
-    operator = fold_of(plan).operator
-    known = measured(plan, [200.0] * BINS, [[0.4, 0.4]] * 2)
-    repairs = known._replace(folds=(FoldLoad(operator, "speculative", 0.5, 0.0, 100, 9000, 0.0),))
-    choice = choose_tick(Situation(plan), repairs)
-    assert choice.choices.policies == ((operator, Policy.ORDERED),)
-    assert choose_tick(Situation(plan, chooses_policies=False), repairs).choices == NO_CHOICES
 
 
 def test_what_was_not_measured_is_no_estimate() -> None:

@@ -100,6 +100,26 @@ def test_links_rewinds_and_blocked_time(tmp_path: Path) -> None:
     assert other.busy == pytest.approx(50e-9 * other.frames_per_second)
 
 
+def test_the_order_of_rows_by_interval(tmp_path: Path) -> None:
+    """What workers have counted in an interval is added, and the intervals are kept apart."""
+    record(tmp_path, workers=2, intervals=3)
+    found = collect(tmp_path)
+    assert len(found.disorder) == 3
+    rates: dict[int, dict[str, float]] = {}
+    for path in sorted((tmp_path / "statistics" / "folds").iterdir()):
+        for row in pq.read_table(path).to_pylist():
+            of_interval = rates.setdefault(row["interval"], {})
+            for name in ("applied", "redone", "held", "batches", "disordered", "advances"):
+                seconds = (row["to"] - row["from"]) / 1e6
+                of_interval[name] = of_interval.get(name, 0.0) + row[name] / seconds
+    for each in found.disorder:
+        assert (each.operator, each.policy) == ("aggregate-a", "speculative")
+        known = {name: getattr(each, name) for name in rates[each.interval]}
+        assert known == pytest.approx(rates[each.interval])
+        assert each.waiting == pytest.approx(each.held / 2)
+        assert each.would_redo == pytest.approx(each.applied / 50, rel=0.1)
+
+
 def test_bytes_and_negative_rows_of_bins(tmp_path: Path) -> None:
     """Rows of the aggregate have 21 bytes, and a third of those of a bin, rounded down, is negative."""
     record(tmp_path, workers=1, intervals=1)
