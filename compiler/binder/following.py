@@ -16,6 +16,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from fsql.compiler.binder.kept_nulls import unwrap_rows
 from fsql.compiler.binder.operators import call
 from fsql.compiler.binder.relation import column_refs, filter_relation
 from fsql.compiler.binder.report import not_implemented
@@ -93,7 +94,14 @@ def take_following_calls(
                 written[order],
                 help="write one PARTITION BY for all of them",
             )
-        by_rows = {index: call for index, call in calls.items() if call.time is None}
+        units = {call.time for call in calls.values() if call.end_preceding < 0}
+        if len(units) > 1:
+            raise not_implemented(
+                "FOLLOWING in ROWS and in RANGE frames of one SELECT",
+                written[order],
+                help="write a query for each of them",
+            )
+        taken = {index: call for index, call in calls.items() if call.time in units}
         found = (
             sequence,
             {
@@ -102,10 +110,10 @@ def take_following_calls(
                     frame_end=FrameEnd.CURRENT_ROW,
                     end_preceding=call.end_preceding + (call.frame_end is FrameEnd.ONE_PRECEDING),
                 )
-                for index, call in by_rows.items()
+                for index, call in taken.items()
             },
         )
-        operators[sequence] = {i: call for i, call in calls.items() if i not in by_rows}
+        operators[sequence] = {i: call for i, call in calls.items() if i not in taken}
         if not operators[sequence]:
             del operators[sequence]
     return found
@@ -141,7 +149,8 @@ def add_following_frames(
     there = call("coalesce", found[0], Literal(BOOLEAN, nullable=False, value=False))
     made = [_original_value(value, column) for value, column in zip(found[1:], own, strict=False)]
     for value, each in zip(found[width + 1 :], calls, strict=True):
-        made.append(value if each.aggregate.nullable else _not_null(value))
+        kept = value_of_rows(value, each.aggregate)
+        made.append(kept if each.aggregate.nullable else not_null(kept))
     return Project(filter_relation(over, [there]), tuple(made), (*inner[:width], *names))
 
 
@@ -176,14 +185,32 @@ def _padding(
 
 def _shift(each: OverCall, is_row: Expression, delay: int, source_spans: SourceSpans) -> OverCall:
     """Return the call for the row `delay` rows before, without the values of padding."""
-    aggregate = each.aggregate
+    return replace(each, aggregate=mask_rows(each.aggregate, is_row, source_spans), delay=delay)
+
+
+def mask_rows(given: AggregateCall, is_row: Expression, source_spans: SourceSpans) -> AggregateCall:
+    """Return an aggregate of the rows that are marked; `value_of_rows` returns its value."""
+    aggregate = given
     argument = aggregate.argument or _TRUE
+    if aggregate.function is AggregateFunction.ARRAY_AGG and not aggregate.ignore_nulls:
+        # The NULLs of rows are kept, those of padding are not.
+        argument = call("row", argument)
+        aggregate = replace(aggregate, type=array_of(argument.type), ignore_nulls=True)
     nothing = Literal(argument.type, nullable=True, value=None)
     kept = Case(argument.type, nullable=True, branches=((is_row, argument),), otherwise=nothing)
     nullable = aggregate_nullable(aggregate.function, argument_nullable=True, grouped=False)
     made = replace(aggregate, argument=kept, nullable=nullable)
-    source_spans.copy(aggregate, made)
-    return replace(each, aggregate=made, delay=delay)
+    source_spans.copy(given, made)
+    return made
+
+
+def value_of_rows(value: Expression, aggregate: AggregateCall) -> Expression:
+    """Return the value of an aggregate from that of the aggregate of marked rows."""
+    if value.type == aggregate.type:
+        return value
+    if aggregate.function is AggregateFunction.ARRAY_AGG:
+        return unwrap_rows(value)
+    return Cast(aggregate.type, value.nullable, value)
 
 
 def _row_value(value: Expression, delay: int) -> OverCall:
@@ -203,9 +230,9 @@ def _original_value(value: Expression, column: Column) -> Expression:
     """Return a value of `_exact` as the original column."""
     if column.type.kind in FLOATING:
         value = Cast(column.type, value.nullable, value)
-    return value if column.nullable else _not_null(value)
+    return value if column.nullable else not_null(value)
 
 
-def _not_null(value: Expression) -> Expression:
+def not_null(value: Expression) -> Expression:
     """Return a value that is not NULL if there is a row."""
     return call("coalesce", value, instead_of_null(value.type)) if value.nullable else value

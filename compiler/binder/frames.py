@@ -19,6 +19,8 @@ from fsql.compiler.expression import ColumnRef, Expression
 from fsql.compiler.logical import AssignSessions, FrameEnd, Plan, Project
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from fsql.compiler.binder.source_spans import SourceSpans
     from fsql.compiler.text.source import Span
 
@@ -114,14 +116,9 @@ def read_frame(window: syntax.WindowSpecification, zone: str) -> FrameBounds:
         return FrameBounds(end, by_time=by_time, to_end=True)
     if frame.unit == "ROWS":
         return _rows(frame, help_text)
-    if frame.unit == "GROUPS" or frame.start.side == "FOLLOWING":
+    if frame.unit == "GROUPS":
         raise not_implemented("this window frame", frame.span, help=help_text)
-    preceding = _preceding(frame.start, zone if by_time else None)
-    match frame.end:
-        case None | syntax.FrameBound(side="CURRENT ROW"):
-            return FrameBounds(FrameEnd.CURRENT_ROW, preceding, by_time)
-        case _:
-            raise not_implemented("this window frame", frame.span, help=help_text)
+    return _range(frame, zone, help_text)
 
 
 def _reaches_end(frame: syntax.Frame) -> bool:
@@ -134,19 +131,50 @@ def _reaches_end(frame: syntax.Frame) -> bool:
     return start.side == "CURRENT ROW"
 
 
+def _range(frame: syntax.Frame, zone: str, help_text: str) -> FrameBounds:
+    """Return the bounds of a RANGE frame.
+
+    Raises:
+        Refusal: E301, E307, E404.
+    """
+    preceding, end_preceding = _both_bounds(
+        frame, lambda bound: _with_side(bound, _preceding(bound, zone)), help_text
+    )
+    return FrameBounds(FrameEnd.CURRENT_ROW, preceding, by_time=True, end_preceding=end_preceding)
+
+
+def _with_side(bound: syntax.FrameBound, distance: int | None) -> int | None:
+    """Return a distance from a row, negative for FOLLOWING."""
+    return -distance if distance is not None and bound.side == "FOLLOWING" else distance
+
+
+def _both_bounds(
+    frame: syntax.Frame,
+    read: Callable[[syntax.FrameBound], int | None],
+    help_text: str,
+) -> tuple[int | None, int]:
+    """Return how long before its row a frame begins, None if with the partition, and ends.
+
+    Raises:
+        Refusal: E301, E404.
+    """
+    start, end = frame.start, frame.end or syntax.FrameBound(frame.span, "CURRENT ROW", None)
+    for bound in (start, end):
+        if bound.side == "FOLLOWING" and bound.offset is None:
+            raise not_implemented("UNBOUNDED FOLLOWING", bound.span, help=help_text)
+    preceding, end_preceding = read(start), read(end)
+    if end_preceding is None or (preceding is not None and preceding < end_preceding):
+        raise refusal("E404", "the frame ends before it begins", frame.span, help=help_text)
+    return preceding, end_preceding
+
+
 def _rows(frame: syntax.Frame, help_text: str) -> FrameBounds:
     """Return the bounds of a ROWS frame.
 
     Raises:
         Refusal: E301, E307, E404.
     """
-    start, end = frame.start, frame.end or syntax.FrameBound(frame.span, "CURRENT ROW", None)
-    for bound in (start, end):
-        if bound.side == "FOLLOWING" and bound.offset is None:
-            raise not_implemented("UNBOUNDED FOLLOWING", bound.span, help=help_text)
-    preceding, end_preceding = _rows_before(start), _rows_before(end)
-    if end_preceding is None or (preceding is not None and preceding < end_preceding):
-        raise refusal("E404", "the frame ends before it begins", frame.span, help=help_text)
+    preceding, end_preceding = _both_bounds(frame, _rows_before, help_text)
     if preceding is None and end_preceding == 1:
         return FrameBounds(FrameEnd.ONE_PRECEDING)
     return FrameBounds(FrameEnd.CURRENT_ROW, preceding, end_preceding=end_preceding)
@@ -155,23 +183,21 @@ def _rows(frame: syntax.Frame, help_text: str) -> FrameBounds:
 def _rows_before(bound: syntax.FrameBound) -> int | None:
     """Return how many rows before its row a bound is, negative for FOLLOWING; None if unbounded."""
     rows = _preceding(bound, None)
-    if bound.side != "FOLLOWING":
-        return rows
-    assert rows is not None
-    if rows > FOLLOWING_MAX:
+    if bound.side == "FOLLOWING" and rows is not None and rows > FOLLOWING_MAX:
         raise refusal(
             "E307",
             f"a frame must end at most {FOLLOWING_MAX:,} rows after its row",
             bound.span,
             help="write ROWS BETWEEN CURRENT ROW AND 1 FOLLOWING",
         )
-    return -rows
+    return _with_side(bound, rows)
 
 
 def _preceding(start: syntax.FrameBound, zone: str | None) -> int | None:
     """Return how long before its row a frame begins; None if it begins with the partition.
 
-    The value is a duration in a script with the zone, or a number of rows if `zone` is None.
+    The value is a duration in a script with the zone, or a number of rows if `zone` is None; it is that by
+    which a bound with FOLLOWING is after its row.
     """
     if start.side == "CURRENT ROW":
         return 0
@@ -182,7 +208,7 @@ def _preceding(start: syntax.FrameBound, zone: str | None) -> int | None:
         if duration_us is None or not 0 <= duration_us <= WINDOW_US_MAX:
             raise refusal(
                 "E307",
-                "the start of a RANGE frame must be a constant INTERVAL of up to 100 years",
+                "the bounds of a RANGE frame must be constant INTERVALs of up to 100 years",
                 start.span,
                 help="write RANGE INTERVAL '1' MINUTE PRECEDING",
             )

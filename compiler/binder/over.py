@@ -147,13 +147,6 @@ class RunningCollector:
                 empty=frame.may_be_empty,
                 append_only=frame.preceding is None and not whole,
             )
-        if (aggregate.others or aggregate.distinct) and not whole:
-            distinct = "(DISTINCT …)" if aggregate.distinct else ""
-            raise not_implemented(
-                f"{name}{distinct} of a frame",
-                written.span,
-                help="it can be over the whole partition: OVER (PARTITION BY k)",
-            )
         if whole and keys and aggregate.parameter is None:
             aggregate, keys = in_order(aggregate, keys), ()
         if whole and needs_total_order(aggregate):
@@ -161,12 +154,6 @@ class RunningCollector:
                 f"{name} of a frame without an order",
                 written.span,
                 help=f"write an order: {name}(… ORDER BY y) OVER (PARTITION BY k)",
-            )
-        collects = aggregate.function is AggregateFunction.ARRAY_AGG
-        running = frame.preceding is None and not frame.end_preceding
-        if not running and collects and needs_total_order(aggregate):
-            raise not_implemented(
-                f"{name} of a frame that does not begin with the partition", written.span
             )
         time = order if frame.by_time else None
         call = OverCall(aggregate, frame.end, frame.preceding, time, frame.end_preceding)

@@ -12,6 +12,7 @@ from fsql.compiler.binder.following import (
     add_following_frames,
     take_following_calls,
 )
+from fsql.compiler.binder.following_ranges import add_following_ranges
 from fsql.compiler.binder.frames import in_order_of_time
 from fsql.compiler.binder.pending import RunningValue, replace_pending
 from fsql.compiler.binder.rank import rank
@@ -144,7 +145,8 @@ def _in_sequence(
         columns |= _columns(plan, calls)
         made, names = tuple(calls.values()), _names(calls)
         ordered = InOrder(plan, partition, order.index, written[order])
-        plan = add_following_frames(ordered, made, names, spans)
+        add = add_following_frames if made[0].time is None else add_following_ranges
+        plan = add(ordered, made, names, spans)
     return plan
 
 

@@ -62,7 +62,7 @@ MEANING_ROWS: Final[tuple[Row, ...]] = (
         (
             "A window function takes a table, an event-time column and constant intervals: TUMBLE takes "
             "a size, HOP a slide and a size, CUMULATE a step and a size, SESSION a gap. A frame of OVER "
-            "is bounded by numbers of rows, or begins a constant interval before its row. FROM_CHANGELOG "
+            "is bounded by numbers of rows, or by constant distances from its row. FROM_CHANGELOG "
             "takes a table with PARTITION BY its key, the column of operations, and a constant map of them. "
             "TO_CHANGELOG takes a table, a name for the column of operations, and a constant map of them."
         ),

@@ -125,6 +125,10 @@ def _frame_text(call: OverCall, names: Sequence[str]) -> str:
     ordered = "ROWS"
     if call.time is not None:
         ordered = f"ORDER BY {expression_text(call.time, names)} RANGE"
+        if call.end_preceding:
+            start = "UNBOUNDED" if call.preceding is None else interval_text(call.preceding)
+            end = interval_text(call.end_preceding)
+            return f"{ordered} BETWEEN {start} PRECEDING AND {end} PRECEDING"
     if call.end_preceding or call.delay:
         of = f" of the row {call.delay} before" if call.delay else ""
         bounds = f"{_bound_text(call.preceding)} AND {_bound_text(call.end_preceding)}"

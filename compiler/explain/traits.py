@@ -94,7 +94,7 @@ def state_bound(plan: logical.Plan) -> str:  # noqa: PLR0911 - one line for each
             if calls and calls[0].pattern is not None:
                 return _open_matches(calls[0].pattern, keys)
             if any(call.preceding is not None or call.end_preceding for call in running):
-                return "the rows of one frame" + (" per partition, unbounded" if keys else "")
+                return _frames(running, keys)
             seen = ", unbounded"
             if plan.idle_us is not None:
                 seen = f" seen in the last {interval_text(plan.idle_us)}"
@@ -114,6 +114,25 @@ def _open_matches(pattern: RowPattern, keys: Sequence[Expression]) -> str:
     if most is None:
         return f"the rows of open matches{each}, unbounded"
     return f"the rows of open matches, up to {most:,}{each}" + (", unbounded" if keys else "")
+
+
+def _frames(running: Sequence[logical.OverCall], keys: Sequence[Expression]) -> str:
+    """Return the state of frames: the rows of the longest one, and the values of those without a bound."""
+    rows, longest_us = 0, 0
+    for call in running:
+        if call.time is None:
+            before = call.end_preceding - 1 if call.preceding is None else call.preceding
+            rows = max(rows, before + call.delay + 1)
+        else:
+            longest_us = max(longest_us, call.preceding or 0)
+    bounds = [f"up to {rows:,} row{'s' if rows > 1 else ''}"] if rows else []
+    if any(call.time is not None and call.preceding is not None for call in running):
+        bounds.append(interval_text(longest_us))
+    growing = [call.aggregate for call in running if call.preceding is None]
+    values = " and all values" if _keeps_values(growing, append=True) else ""
+    each = " per partition" if keys else ""
+    unbounded = ", unbounded" if keys or values else ""
+    return f"the rows of one frame, {' and '.join(bounds)},{values}{each}{unbounded}"
 
 
 def _rows_of(plan: logical.Plan) -> str:
@@ -183,11 +202,16 @@ def _rows(
     Without keys there is one group.  ARRAY_AGG keeps all values; MIN and MAX keep them if the input has
     retractions; DISTINCT keeps the distinct ones.
     """
+    values = _keeps_values(calls, append=append, shown=shown)
+    rows = f"one row per {group}" if keys else "one row"
+    return (f"{rows} with its values" if values else rows) + (bound if keys or values else "")
+
+
+def _keeps_values(calls: Sequence[AggregateCall], *, append: bool, shown: bool = True) -> bool:
+    """Return whether the state of an aggregate grows with the number of its values."""
     functions = {call.function for call in calls}
     extremes = {AggregateFunction.MIN, AggregateFunction.MAX} & functions
     kept = {AggregateFunction.ARRAY_AGG, *OF_ORDER} & functions
-    values = kept or any(_keeps_rows(call, shown=shown) for call in calls)
-    values = values or any(call.directions for call in calls) or (extremes and not append)
-    values = values or any(call.distinct for call in calls)
-    rows = f"one row per {group}" if keys else "one row"
-    return (f"{rows} with its values" if values else rows) + (bound if keys or values else "")
+    values = bool(kept) or any(_keeps_rows(call, shown=shown) for call in calls)
+    values = values or any(call.directions for call in calls) or (bool(extremes) and not append)
+    return values or any(call.distinct for call in calls)

@@ -118,10 +118,10 @@ class OverCall(Node):
 
     It begins `preceding` rows before the row, or with the first row of the partition.  With `time`, an event
     time that ascends within each partition, `preceding` is in microseconds, and the frame ends with the last
-    row of the same time; rows of one time have one root.  A frame of rows ends `end_preceding` rows before
-    the row: for LAG it is a single row.  Both numbers may be negative, for FOLLOWING; then the frame is that
-    of the row `delay` rows earlier, so that all of its rows have arrived, and is empty if there is no such
-    row.
+    row of the same time; rows of one time have one root.  A frame ends `end_preceding` rows, or microseconds,
+    before the row: for LAG it is a single row.  Numbers of rows may be negative, for FOLLOWING; then the
+    frame is that of the row `delay` rows earlier, so that all of its rows have arrived, and is empty if
+    there is no such row.
     """
 
     aggregate: AggregateCall

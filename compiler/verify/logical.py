@@ -189,17 +189,19 @@ def _over(plan: logical.Over) -> Iterator[str]:
     yield from _name_counts(plan.calls, plan.names)
     yield from _expressions(plan.partition, below)
     for call in plan.calls:
-        yield from _aggregates([call.aggregate], below, append=call.preceding is None)
+        # Only functions in Python would have to remove rows; others in the total order are read from them.
+        python = call.aggregate.python is not None
+        yield from _aggregates([call.aggregate], below, append=not python or call.preceding is None)
         if call.time is not None and (call.preceding or 0) < 0:
             yield "a frame begins after its row"
         if call.frame_end is FrameEnd.ONE_PRECEDING and not call.is_running:
             yield "a frame is bounded on both sides"
-        if call.time is None and call.preceding is not None and call.preceding < call.end_preceding:
+        if call.preceding is not None and call.preceding < call.end_preceding:
             yield "a frame ends before it begins"
         if call.delay + min(call.end_preceding, 0) < 0:
             yield "a frame ends after the rows that have come"
-        if (call.end_preceding or call.delay) and call.time is not None:
-            yield "a frame by time ends before its row"
+        if call.delay and call.time is not None:
+            yield "a frame by time is that of an earlier row"
         if call.time is not None:
             yield from _expressions([call.time], below)
             if call.time.type.kind is not Kind.TIMESTAMP or call.time.nullable:

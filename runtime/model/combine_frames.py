@@ -76,7 +76,7 @@ def _frame(call: OverCall, rows: Sequence[Placed], index: int) -> Sequence[Place
     return [
         each
         for each in rows
-        if (time := _time(call, each.row.values)) <= now
+        if (time := _time(call, each.row.values)) <= now - call.end_preceding
         and (call.preceding is None or time >= now - call.preceding)
     ]
 

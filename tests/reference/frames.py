@@ -35,5 +35,5 @@ def places_of_frame(
     return [
         other
         for other, age in enumerate(ages)
-        if age >= 0 and (call.preceding is None or age <= call.preceding)
+        if age >= call.end_preceding and (call.preceding is None or age <= call.preceding)
     ]

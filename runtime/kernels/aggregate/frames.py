@@ -8,13 +8,13 @@ last row of each slot, and the rows of that frame are held, because they leave l
                               ROWS 1 PRECEDING      enter 1;  enter 2;  leave 1, enter 2;  leave 2, enter 5
 
 Rows of one time are peers: they have the same root, so they are in one application, and have the same RANGE
-frame. FIRST_VALUE, LAST_VALUE, NTH_VALUE and LAG have no accumulator: they are read from the rows that are
-held.
+frame. FIRST_VALUE, LAST_VALUE, NTH_VALUE, LAG and ARRAY_AGG have no accumulator: they are read from the rows
+that are held.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from fsql.compiler.expression import AggregateCall
+    from fsql.compiler.expression import AggregateCall, Expression
     from fsql.runtime.batch import Batch
 
     Ints = NDArray[np.int64]
@@ -88,11 +88,10 @@ class Frames:
         self._end_preceding = end_preceding
         self._behind = behind
         self._by_time = by_time
-        arguments = dict.fromkeys(call.argument for call in calls if call.argument is not None)
-        self.arguments = list(arguments)
-        """The arguments whose columns `add` takes."""
+        self.arguments = list(dict.fromkeys(call.arguments for call in calls if call.arguments))
+        """The arguments whose columns `add` takes; several arguments of a call are one column of rows."""
         self._argument_of = [
-            None if call.argument is None else self.arguments.index(call.argument) for call in calls
+            self.arguments.index(call.arguments) if call.arguments else None for call in calls
         ]
         self.accumulators: list[Accumulator | None] = [
             None
@@ -102,8 +101,8 @@ class Frames:
         ]
         """The accumulators of the calls; None for the calls that are read from the rows."""
         self.rows = None
-        if preceding is not None or not by_time:
-            self.rows = FrameRows([arrow_type(argument.type) for argument in self.arguments])
+        if preceding is not None or end_preceding or not by_time:
+            self.rows = FrameRows([*map(_column_type, self.arguments)])
 
     def add(self, columns: Sequence[pa.Array], time: Ints | None, rows: Steps) -> list[Values]:
         """Add rows, each of which is a step; return the values of each call, one for each row."""
@@ -162,12 +161,16 @@ class Frames:
         first = merged.first[group]
         if not self._by_time:
             return self._bounds_by_rows(index, first)
-        following = np.append(index[1:], 0)
-        last = np.append(group[1:] != group[:-1], True)
-        end = np.where(last, merged.end[group], following)
+        time = merged.rows.time[index]
+        if self._end_preceding:
+            end = _rows_by_time(merged, time - self._end_preceding, group, "right")
+        else:
+            following = np.append(index[1:], 0)
+            last = np.append(group[1:] != group[:-1], True)
+            end = np.where(last, merged.end[group], following)
         if self._preceding is None:
             return first, end
-        return self._starts_by_time(merged, index, group), end
+        return _rows_by_time(merged, time - self._preceding, group, "left"), end
 
     def _bounds_by_rows(self, index: Ints, first: Ints) -> tuple[Ints, Ints]:
         """Return where the frames of rows begin and end; `first` is the first row of the slot of each row."""
@@ -180,31 +183,41 @@ class Frames:
     def _last_frames(self, merged: _MergedRows) -> tuple[Ints, Ints]:
         """Return where the frame begins and ends that is in the accumulators of each slot."""
         first, held = merged.first, merged.held
-        if self._by_time:
+        if self._by_time and not self._end_preceding:
             return first, first + held
+        if self._by_time:
+            filled = np.flatnonzero(held)
+            last = merged.rows.time[first[filled] + held[filled] - 1]
+            end = first.copy()
+            end[filled] = _rows_by_time(merged, last - self._end_preceding, filled, "right")
+            return first, np.minimum(end, first + held)
         # In a slot without rows, the index is before the first row, so the frame is empty.
         return self._bounds_by_rows(first + held - 1, first)
-
-    def _starts_by_time(self, merged: _MergedRows, index: Ints, group: Ints) -> Ints:
-        """Return the first row of the slot that is in the frame of each row; times ascend in a slot."""
-        assert self._preceding is not None
-        time = merged.rows.time
-        wanted = time[index] - self._preceding
-        distinct, rank = np.unique(np.concatenate([time, wanted]), return_inverse=True)
-        slot_of_row = np.repeat(np.arange(len(merged.first)), merged.end - merged.first)
-        # One search for all slots: ranks are offset by slot.
-        keys = slot_of_row * len(distinct) + rank[: len(time)]
-        return np.searchsorted(keys, group * len(distinct) + rank[len(time) :], "left")
 
     def _hold(self, merged: _MergedRows, start: Ints, end: Ints, slots: Ints) -> None:
         """Hold the rows from the beginning of the last frame on, or from the row that has this frame."""
         if self.rows is not None:
+            start = end if self._preceding is None else start
             if not self._by_time:
-                leaves = end if self._preceding is None else start
-                start = np.minimum(leaves, merged.end - 1 - self._behind)
+                start = np.minimum(start, merged.end - 1 - self._behind)
                 start = np.maximum(start, merged.first)
             sizes = merged.end - start
             self.rows.put(slots, SlotRows(sizes, merged.rows.take(ranges(start, sizes))))
+
+
+def _rows_by_time(
+    merged: _MergedRows, wanted: Ints, group: Ints, side: Literal["left", "right"]
+) -> Ints:
+    """Return the first row of a slot whose time is at least, or greater than, each wanted one.
+
+    Times ascend in a slot; `group` has the index of the slot for each wanted time.
+    """
+    time = merged.rows.time
+    distinct, rank = np.unique(np.concatenate([time, wanted]), return_inverse=True)
+    slot_of_row = np.repeat(np.arange(len(merged.first)), merged.end - merged.first)
+    # One search for all slots: ranks are offset by slot.
+    keys = slot_of_row * len(distinct) + rank[: len(time)]
+    return np.searchsorted(keys, group * len(distinct) + rank[len(time) :], side)
 
 
 def _events(start_before: Ints, end_before: Ints, start: Ints, end: Ints, frames: Steps) -> _Events:
@@ -213,7 +226,10 @@ def _events(start_before: Ints, end_before: Ints, start: Ints, end: Ints, frames
     left, entered = np.empty_like(start), np.empty_like(end)
     left[1:], entered[1:] = start[:-1], end[:-1]
     left[first], entered[first] = start_before, end_before
-    leaving, entering = start - left, end - entered
+    # A row that precedes the beginning of the frame before it has entered does not enter.
+    leaving = np.minimum(start, entered) - left
+    entered = np.maximum(start, entered)
+    entering = end - entered
     size = leaving + entering
     indexes, slot = None, frames.slot
     if not size.all():
@@ -264,8 +280,33 @@ def take_values(after: Values, before: Values, indexes: Ints) -> Values:
     return Values(array, np.concatenate(parts)[indexes])
 
 
+def _column_type(arguments: Sequence[Expression]) -> pa.DataType:
+    """Return the type of the column of a call's arguments."""
+    types = [arrow_type(argument.type) for argument in arguments]
+    if len(types) == 1:
+        return types[0]
+    return pa.struct([(str(index), each) for index, each in enumerate(types)])
+
+
+def _collect(call: AggregateCall, column: pa.Array, start: Ints, end: Ints) -> Values:
+    """Return the array of the values of each frame; NULL for one without values."""
+    if call.ignore_nulls and column.null_count:
+        present = np.flatnonzero(column.is_valid().to_numpy(zero_copy_only=False))
+        column = column.take(pa.array(present))
+        start, end = np.searchsorted(present, start), np.searchsorted(present, end)
+    sizes = end - start
+    elements = column.take(pa.array(ranges(start, sizes)))
+    offsets = pa.array(np.append(0, np.cumsum(sizes)), pa.int32())
+    lists = pa.ListArray.from_arrays(
+        offsets, elements, arrow_type(call.type), mask=pa.array(sizes == 0)
+    )
+    return Values(lists)
+
+
 def _read(call: AggregateCall, column: pa.Array, start: Ints, end: Ints) -> Values:
     """Return the first, the n-th or the last value of each frame that is not NULL, with 0.0 for -0.0."""
+    if call.function is AggregateFunction.ARRAY_AGG:
+        return _collect(call, column, start, end)
     present = np.flatnonzero(column.is_valid().to_numpy(zero_copy_only=False))
     if call.function is AggregateFunction.LAST_VALUE:
         number = np.searchsorted(present, end) - 1

@@ -8,9 +8,10 @@ read a percentile or MODE costs a pass over the distinct values of the group.
 from __future__ import annotations
 
 import math
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from itertools import accumulate
+from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.expression import AggregateFunction
 from fsql.compiler.functions.ordering import compare
@@ -18,6 +19,11 @@ from fsql.compiler.functions.ordering import compare
 if TYPE_CHECKING:
     from fsql.compiler.expression import AggregateCall, Value
     from fsql.runtime.kernels.aggregate.slot_states import Arguments, Entry
+
+    _Row = tuple["SortKey", Arguments]
+
+
+_CHOOSES: Final = frozenset({AggregateFunction.FIRST_VALUE, AggregateFunction.LAST_VALUE})
 
 
 class _Key:
@@ -58,7 +64,7 @@ class OrderedValues:
     def __init__(self, call: AggregateCall) -> None:
         self._call = call
         self._directions = call.directions
-        self._rows: list[tuple[SortKey, Arguments]] = []
+        self._rows: list[_Row] = []
         self._weights: list[int] = []
 
     def add(self, given: Arguments, weight: int) -> None:
@@ -76,57 +82,72 @@ class OrderedValues:
     def entries(self) -> list[Entry]:
         return [(row[1], weight) for row, weight in zip(self._rows, self._weights, strict=True)]
 
-    def result(self) -> Value:  # noqa: PLR0911 - one line for each kind
-        present = [(given[0], weight) for given, weight in self.entries() if weight > 0]
-        if self._call.distinct:
-            present = [(value, 1) for value, _ in present]
-        if not present:
+    def result(self) -> Value:
+        if self._call.function in _CHOOSES:
+            return self._edge(last=self._call.function is AggregateFunction.LAST_VALUE)
+        values, weights = self._present()
+        if not values:
             return None
         match self._call.function:
             case AggregateFunction.ARRAY_AGG:
-                return tuple(value for value, weight in present for _ in range(weight))
-            case AggregateFunction.FIRST_VALUE:
-                return present[0][0]
-            case AggregateFunction.LAST_VALUE:
-                return present[-1][0]
+                return tuple(
+                    given[0]
+                    for (_, given), weight in zip(values, weights, strict=True)
+                    for _ in range(weight)
+                )
             case AggregateFunction.MODE:
-                return max(present, key=lambda entry: entry[1])[0]
+                return values[weights.index(max(weights))][1][0]
             case AggregateFunction.PERCENTILE_DISC:
-                return _at(present, self._rank(present, whole=True))
+                counts = list(accumulate(weights))
+                return _at(values, counts, self._rank(counts[-1], whole=True))
             case _:
-                return self._continuous(present)
+                return self._continuous(values, list(accumulate(weights)))
 
-    def _rank(self, present: list[tuple[Value, int]], *, whole: bool) -> int:
-        """Return the index of the percentile, from 0."""
+    def _present(self) -> tuple[list[_Row], list[int]]:
+        """Return the rows that are present, and how often; each once for DISTINCT."""
+        rows, weights = self._rows, self._weights
+        if weights and min(weights) < 0:
+            present = [index for index, weight in enumerate(weights) if weight > 0]
+            rows, weights = (
+                [rows[index] for index in present],
+                [weights[index] for index in present],
+            )
+        return rows, [1] * len(rows) if self._call.distinct else weights
+
+    def _edge(self, *, last: bool) -> Value:
+        """Return the first or the last value, without a pass over the others."""
+        indexes = range(len(self._rows))
+        for index in reversed(indexes) if last else indexes:
+            if self._weights[index] > 0:
+                return self._rows[index][1][0]
+        return None
+
+    def _rank(self, count: int, *, whole: bool) -> int:
+        """Return the index of the percentile among `count` values, from 0."""
         fraction = self._call.parameter
         assert isinstance(fraction, float)
-        count = sum(weight for _, weight in present)
         exact = Fraction(fraction)
         return max(math.ceil(exact * count) - 1, 0) if whole else math.floor(exact * (count - 1))
 
-    def _continuous(self, present: list[tuple[Value, int]]) -> float:
+    def _continuous(self, values: list[_Row], counts: list[int]) -> float:
         """Return the exact value between two neighbours, rounded once."""
         assert isinstance(self._call.parameter, float)
-        index = self._rank(present, whole=False)
-        low = _at(present, index)
-        count = sum(weight for _, weight in present)
+        index = self._rank(counts[-1], whole=False)
+        low = _at(values, counts, index)
         assert isinstance(low, int | float)
-        share = Fraction(self._call.parameter) * (count - 1) - index
+        share = Fraction(self._call.parameter) * (counts[-1] - 1) - index
         if not share:
             return float(low) + 0.0
-        high = _at(present, index + 1)
+        high = _at(values, counts, index + 1)
         assert isinstance(high, int | float)
         if not (math.isfinite(low) and math.isfinite(high)):
             return low if low == high else low * float(1 - share) + high * float(share)
         return float(Fraction(low) + share * (Fraction(high) - Fraction(low))) + 0.0
 
 
-def _at(present: list[tuple[Value, int]], index: int) -> Value:
-    for value, weight in present:
-        index -= weight
-        if index < 0:
-            return value
-    raise AssertionError(index)
+def _at(values: list[_Row], counts: list[int], index: int) -> Value:
+    """Return the value at an index; `counts` has how many values there are up to each row."""
+    return values[bisect_right(counts, index)][1][0]
 
 
 def canonical(value: Value) -> Value:

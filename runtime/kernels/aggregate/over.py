@@ -19,7 +19,7 @@ from fsql.compiler.logical import FrameEnd
 from fsql.runtime.arrow_types import arrow_type
 from fsql.runtime.batch import Batch
 from fsql.runtime.few_rows import FEW_ROWS_IN_C
-from fsql.runtime.kernels.aggregate.accumulators import accumulator
+from fsql.runtime.kernels.aggregate.accumulators import accumulator, struct_of
 from fsql.runtime.kernels.aggregate.frames import Frames, take_values
 from fsql.runtime.kernels.aggregate.grouped import SUM_OVERFLOW
 from fsql.runtime.kernels.aggregate.idle_slots import IdleSlots
@@ -65,7 +65,7 @@ class OverKernel:
     def __init__(self, combine: CombineOver) -> None:
         self._combine = combine
         self._keys = len(combine.partition)
-        read = [part for call in combine.calls for part in (call.aggregate.argument, call.time)]
+        read = [part for call in combine.calls for part in (*call.aggregate.arguments, call.time)]
         distinct = list(dict.fromkeys(part for part in read if part is not None))
         self._column_of = {part: self._keys + index for index, part in enumerate(distinct)}
         self._added = self._keys + len(distinct)
@@ -119,22 +119,23 @@ class OverKernel:
             undo = _RunningUndo(steps.slots, [one.save(steps.slots) for one in self._states])
         weights = batch.weight if order is None or batch.weight is None else batch.weight[order]
 
-        def order_values(part: Expression | None) -> pa.Array | None:
-            if part is None:
-                return None
-            values = batch.columns[self._column_of[part]]
+        def order_values(parts: Sequence[Expression]) -> pa.Array:
+            columns = [batch.columns[self._column_of[part]] for part in parts]
+            values = columns[0] if len(columns) == 1 else struct_of(columns)
             return values if order is None else values.take(pa.array(order))
 
         self._touch(batch.time, order, steps)
         found: dict[int, Values] = {}
         for index, call in enumerate(self._combine.calls):
             if call.is_running:
-                one, values = self._accumulators[index], order_values(call.aggregate.argument)
+                arguments = call.aggregate.arguments
+                one = self._accumulators[index]
+                values = order_values(arguments) if arguments else None
                 found[index] = _running(one, call.frame_end, values, weights, steps)
         for indexes, time, frames in self._framed:
-            arguments = [order_values(argument) for argument in frames.arguments]
-            times = None if time is None else integers(order_values(time))[0]
-            found |= zip(indexes, frames.add(arguments, times, steps), strict=True)
+            given = [order_values(each) for each in frames.arguments]
+            times = None if time is None else integers(order_values([time]))[0]
+            found |= zip(indexes, frames.add(given, times, steps), strict=True)
         columns: list[pa.Array] = []
         failed = None
         for index in range(len(found)):
