@@ -27,7 +27,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.expression import AggregateCall, LambdaBody
-from fsql.compiler.logical import OverCall, operators
+from fsql.compiler.logical import OverCall, Scan, Table, least_scan_number, operators
 from fsql.compiler.node import Node, walk
 from fsql.compiler.schema import Column
 from fsql.compiler.sqltypes import SqlType
@@ -90,6 +90,24 @@ def operator_id(plan: Plan) -> str:
     """Return the kind of `plan` and a digest of what it computes: `aggregate-4f0c2d9a1b3e`."""
     form = _encode(plan, _is_computed)
     return f"{type(plan).__name__.lower()}-{hashlib.sha256(form).hexdigest()[:ID_DIGITS]}"
+
+
+def work_digest(plan: Plan, data_of: Callable[[Table], str]) -> str:
+    """Return a digest of what `plan` computes from which data, for a comparison with other scripts.
+
+    `data_of` returns what the rows of a table are; what the table is called, and which scans the script has
+    before, does not matter.
+    """
+    least = least_scan_number(plan)
+
+    def value_of(node: Node, field: str) -> object:
+        if isinstance(node, Scan) and field == "scan_number":
+            return node.scan_number - least
+        return (
+            data_of(node) if isinstance(node, Table) and field == "name" else getattr(node, field)
+        )
+
+    return hashlib.sha256(_encode(plan, _is_computed, value_of)).hexdigest()
 
 
 def _is_computed(class_name: str, field: str) -> bool:

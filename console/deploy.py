@@ -18,6 +18,7 @@ from fsql.console.text_table import text_table
 from fsql.console.unused_parameters import warn_unused_parameters
 from fsql.deployment.changes import Change, plan_change
 from fsql.deployment.client import ask_agent
+from fsql.deployment.common_parts import common_parts, common_parts_text
 from fsql.deployment.directory import check_name, find_directory
 from fsql.deployment.machines import MachineDirectory
 from fsql.deployment.messages import Deploy
@@ -72,6 +73,7 @@ def deploy_script(
     check_name(request.name)
     _check_connections(cluster, request)
     _warn_of_machines(reporter, cluster, request)
+    _tell_common_parts(reporter, cluster, compiled, request.name)
     until = until_of(flags["bootstrap_until"])
     exists = request.name in cluster.by_name()
     if flags["bootstrap"] and not flags["dry_run"] and not exists:
@@ -120,6 +122,16 @@ def _warn_of_machines(reporter: Reporter, cluster: ClusterDirectory, request: De
             f" on that machine: fsql up --machine {name}\n"
         )
         reporter.inform("machine_absent", {"job": request.name, "machine": name}, text)
+
+
+def _tell_common_parts(
+    reporter: Reporter, cluster: ClusterDirectory, compiled: Compiled, name: str
+) -> None:
+    """Print which parts of the script other jobs compute already."""
+    parts = common_parts(cluster, compiled, name)
+    if parts:
+        fields = {"job": name, "parts": [each.fields() for each in parts]}
+        reporter.inform("computed_twice", fields, common_parts_text(parts))
 
 
 def _machines(given: tuple[tuple[str, int], ...]) -> dict[str, int] | None:

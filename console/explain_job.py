@@ -8,10 +8,16 @@ import click
 from click.core import ParameterSource
 
 from fsql.console.state_of_job import state_of
+from fsql.deployment.common_parts import common_parts, common_parts_text
+from fsql.deployment.directory import find_directory
 from fsql.job.explain_ticks import ticks_of_job
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
+
+    from fsql.deployment.common_parts import CommonPart
+    from fsql.job.compilation import Compiled
 
 _OF_SCRIPTS: Final = ("parameters", "workers", "policy", "profile", "trace")
 """The flags that are for scripts only; a job has its own."""
@@ -35,11 +41,18 @@ def explain_job(script: str | None, text: str | None, form: str, flags: Mapping[
             flag = "define" if name == "parameters" else name
             raise click.UsageError(f"--{flag} is for scripts, not for --job and --state")
     state = state_of(flags["name"], flags["state"], flags["directory"])
-    ticks = ticks_of_job(state, deployed=flags["name"] is not None)
+    name = flags["name"]
+    ticks = ticks_of_job(state, deployed=name is not None)
+    parts = [] if name is None else _common_parts(flags["directory"], ticks.compiled, name)
     match form:
         case "text":
-            return ticks.text()
+            return ticks.text() + common_parts_text(parts)
         case "json":
-            return ticks.json()
+            more = {} if name is None else {"computed_twice": [each.fields() for each in parts]}
+            return ticks.json(more)
         case _:
             raise click.UsageError(f"stage tick is available as text and json, not as {form}")
+
+
+def _common_parts(directory: Path | None, compiled: Compiled, name: str) -> list[CommonPart]:
+    return common_parts(find_directory(directory), compiled, name)

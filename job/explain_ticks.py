@@ -83,8 +83,8 @@ class TicksOfJob:
         plan = explain.tick_text(self.plan, scan_lines=scan_lines_of(self.compiled))
         return plan + "\n".join(lines) + "\n"
 
-    def json(self) -> str:
-        """Return it as JSON: the plan, with two more fields."""
+    def json(self, more_fields: JsonObject) -> str:
+        """Return it as JSON: the plan, with two more fields and those that are given."""
         last, after = self.last, self.next
         more: JsonObject = {
             "last_tick": None
@@ -95,6 +95,7 @@ class TicksOfJob:
                 "difference": after.difference,
                 "problems": after.problems,
             },
+            **more_fields,
         }
         return explain.tick_json(self.plan, scan_lines=scan_lines_of(self.compiled), more=more)
 

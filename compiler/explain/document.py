@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 
-Json = str | int | bool | None | Sequence["Json"] | Mapping[str, "Json"]
+Json = str | int | float | bool | None | Sequence["Json"] | Mapping[str, "Json"]
 JsonObject = Mapping[str, Json]
 
 
