@@ -10,7 +10,7 @@ import pytest
 
 from fsql.tests.cli.commands import fsql, process
 from fsql.tests.cluster.twin import wait_until
-from fsql.tests.kafka.test_jobs import kill
+from fsql.tests.kafka.killed_runs import kill
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -44,14 +44,16 @@ def test_metadata_of_messages(tmp_path: Path, broker: Broker) -> None:
     topic = broker.new_topic()
     headers: list[tuple[str, str | bytes | None]] = [("a", b"1"), ("b", None), ("a", b"hi")]
     broker.send(topic, b'{"n":1,"offset":"own"}', partition=2, timestamp=AT, headers=headers)
-    broker.send(topic, b' {\n"n":2 }', b"{}", partition=2, timestamp=AT + 1)
+    broker.send(topic, b' {\n"n":2 }', b"{}", key=b'k "1"', partition=2, timestamp=AT + 1)
     columns = (
         "topic STRING METADATA VIRTUAL, n BIGINT, part INT METADATA FROM 'partition', `offset` STRING,"
         " place BIGINT METADATA FROM 'offset', at TIMESTAMP_LTZ(3) METADATA FROM 'timestamp',"
         " plain TIMESTAMP(3) METADATA FROM 'timestamp', `timestamp-type` STRING METADATA,"
-        " headers MAP<STRING, BYTES> METADATA, next AS place + 1"
+        " headers MAP<STRING, BYTES> METADATA, next AS place + 1, key STRING METADATA,"
+        " raw BYTES METADATA FROM 'key'"
     )
-    out = run(tmp_path, table(broker, "t", columns, topic, ENDS) + "SELECT * FROM t;")
+    written = table(broker, "t", columns, topic, ENDS)
+    out = run(tmp_path, written + "SELECT * FROM t;")
     rows = [
         {
             "topic": topic,
@@ -64,14 +66,37 @@ def test_metadata_of_messages(tmp_path: Path, broker: Broker) -> None:
             "timestamp-type": "CreateTime",
             "headers": texts,
             "next": place + 1,
+            "key": key,
+            "raw": raw,
         }
-        for place, n, own, fraction, texts in [
-            (0, 1, "own", 0, {"a": "aGk=", "b": None}),
-            (1, 2, None, 1, {}),
-            (2, None, None, 1, {}),
+        for place, n, own, fraction, texts, key, raw in [
+            (0, 1, "own", 0, {"a": "aGk=", "b": None}, None, None),
+            (1, 2, None, 1, {}, 'k "1"', "ayAiMSI="),
+            (2, None, None, 1, {}, 'k "1"', "ayAiMSI="),
         ]
     ]
     assert [json.loads(line) for line in out.splitlines()] == rows
+
+
+@pytest.mark.parametrize(
+    ("value", "key", "reason"),
+    [
+        (b"[1]", None, "the record is an array, not an object"),
+        (b'{"n":1}', b"\xff", "0xff, is not UTF-8"),
+        (b'{"n":1,"kafka:0:offset":7}', None, 'the key "kafka:0:offset" occurs twice'),
+    ],
+)
+def test_malformed_messages_of_tables_with_metadata(
+    tmp_path: Path, broker: Broker, value: bytes, key: bytes | None, reason: str
+) -> None:
+    topic = broker.new_topic()
+    broker.send(topic, value, key=key)
+    broker.send(topic, b'{"n":2}')
+    columns = "n BIGINT, place BIGINT METADATA FROM 'offset', k STRING METADATA FROM 'key'"
+    options = f"{ENDS}, 'on_error' = 'reject', 'rejects_path' = 'rejects.jsonl'"
+    written = table(broker, "t", columns, topic, options)
+    assert run(tmp_path, f"{written}SELECT n, place FROM t;") == '{"n":2,"place":1}\n'
+    assert json.loads((tmp_path / "rejects.jsonl").read_text())["reason"].endswith(reason)
 
 
 def test_the_timestamp_is_event_time(tmp_path: Path, broker: Broker) -> None:

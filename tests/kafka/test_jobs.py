@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 from collections import defaultdict
-from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import pytest
 
-from fsql.runtime.drivers.descriptors import wait_readable
-from fsql.runtime.drivers.processes.process_role import processes_below
 from fsql.tests.cli.commands import fsql, process
 from fsql.tests.cluster.twin import wait_until
+from fsql.tests.kafka.killed_runs import kill
 
 if TYPE_CHECKING:
     import subprocess
@@ -59,87 +56,6 @@ def test_a_message_that_is_malformed_stops_the_job(tmp_path: Path, broker: Broke
     )
 
 
-METADATA = (
-    "CREATE TABLE t (n BIGINT, place BIGINT METADATA FROM 'offset' VIRTUAL, topic STRING METADATA,"
-    " part INT METADATA FROM 'partition', at TIMESTAMP(3) METADATA FROM 'timestamp',"
-    " kind STRING METADATA FROM 'timestamp-type', headers MAP<STRING, BYTES> METADATA,"
-    " key STRING METADATA, raw BYTES METADATA FROM 'key', twice AS n * 2, WATERMARK FOR at AS at)"
-    " WITH ('connector' = 'kafka', 'servers' = '{servers}', 'topic' = '{topic}', 'ends' = 'latest'{options});"
-)
-
-
-def metadata_table(broker: Broker, topic: str, options: str = "") -> str:
-    return METADATA.format(servers=broker.servers, topic=topic, options=options)
-
-
-def test_metadata_of_messages(tmp_path: Path, broker: Broker) -> None:
-    topic = broker.new_topic()
-    broker.send(topic, b'{"n":1}', timestamp=1_767_225_600_123, key=b'k "1"', partition=2)
-    broker.send(
-        topic,
-        b' { "n" : 2 , "kafka:x": 0}',
-        timestamp=1_767_225_601_000,
-        headers=[("a", b"x"), ("b", None), ("a", b"\xff")],
-        partition=2,
-    )
-    broker.send(topic, b"{ }", timestamp=1_767_225_602_000, key=b"", partition=2)
-    script = tmp_path / "job.sql"
-    script.write_text(
-        metadata_table(broker, topic)
-        + "SELECT n, place, topic, part, at, kind, headers, key, raw, twice FROM t;"
-    )
-    rest = f'"topic":"{topic}","part":2,"at":"2026-01-01T00:00:0'
-    written = (
-        f'{{"n":1,"place":0,{rest}0.123Z","kind":"CreateTime","headers":{{}},"key":"k \\"1\\"",'
-        '"raw":"ayAiMSI=","twice":2}\n'
-        f'{{"n":2,"place":1,{rest}1.000Z","kind":"CreateTime","headers":{{"a":"/w==","b":null}},"key":null,'
-        '"raw":null,"twice":4}\n'
-        f'{{"n":null,"place":2,{rest}2.000Z","kind":"CreateTime","headers":{{}},"key":"","raw":"","twice":null}}\n'
-    )
-    assert fsql("run", "-q", script) == (0, written, "")
-
-
-def test_the_time_of_messages_is_event_time(tmp_path: Path, broker: Broker) -> None:
-    topic = broker.new_topic()
-    for second in (0, 4, 11, 3, 25):
-        broker.send(topic, b'{"n":%d}' % second, timestamp=1_767_225_600_000 + second * 1_000)
-    script = tmp_path / "job.sql"
-    script.write_text(
-        metadata_table(broker, topic)
-        + "SELECT window_end, COUNT(*) AS c, SUM(n) AS s FROM TUMBLE(t, at, INTERVAL '10' SECOND)"
-        " GROUP BY window_start, window_end EMIT FINAL;"
-    )
-    assert fsql("run", "-q", script).out == (
-        '{"window_end":"2026-01-01T00:00:10Z","c":2,"s":4}\n'
-        '{"window_end":"2026-01-01T00:00:20Z","c":1,"s":11}\n'
-        '{"window_end":"2026-01-01T00:00:30Z","c":1,"s":25}\n'
-    )
-
-
-@pytest.mark.parametrize(
-    ("value", "key", "reason"),
-    [
-        (b"[1]", None, "the record is an array, not an object"),
-        (b'{"n":1}', b"\xff", "0xff, is not UTF-8"),
-        (b'{"n":1,"kafka:0:offset":7}', None, 'the key "kafka:0:offset" occurs twice'),
-    ],
-)
-def test_malformed_messages_of_tables_with_metadata(
-    tmp_path: Path, broker: Broker, value: bytes, key: bytes | None, reason: str
-) -> None:
-    topic, rejects = broker.new_topic(), tmp_path / "rejects.jsonl"
-    broker.send(topic, value, key=key, timestamp=1_767_225_600_000)
-    broker.send(topic, b'{"n":2}', timestamp=1_767_225_600_000)
-    script = tmp_path / "job.sql"
-    script.write_text(
-        metadata_table(broker, topic, f", 'on_error' = 'reject', 'rejects_path' = '{rejects}'")
-        + "SELECT n, place FROM t;"
-    )
-    result = fsql("run", "-q", script)
-    assert (result.code, result.out) == (0, '{"n":2,"place":1}\n')
-    assert json.loads(rejects.read_text())["reason"].endswith(reason)
-
-
 def written_to(broker: Broker, topic: str, tmp_path: Path) -> list[dict[str, int]]:
     """Return the rows of a topic, by a run that reads it."""
     script = tmp_path / "check.sql"
@@ -154,22 +70,6 @@ def read_until(run: subprocess.Popen[bytes], due: dict[int, int]) -> None:
         read = json.loads(run.stdout.readline())
         if read["n"] == due.get(read["p"]):
             del due[read["p"]]
-
-
-def kill(run: subprocess.Popen[bytes]) -> None:
-    """Kill a run, and wait for the end of the processes that it has started.
-
-    They write what they have before they end.  A broker refuses that once the next run has begun; the
-    simulated one does not.
-    """
-    started = []
-    for pid in processes_below(run.pid):
-        with suppress(ProcessLookupError):
-            started.append(os.pidfd_open(pid))
-    run.kill()
-    for each in started:
-        wait_readable([each], None)
-        os.close(each)
 
 
 @pytest.mark.slow
