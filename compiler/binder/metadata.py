@@ -146,7 +146,7 @@ def _of_message(
 
 
 def _message_help(key: str, near: str | None) -> str:
-    if key == "value":
+    if key in {"value", "payload"}:
         return "declare the columns of the value; a text is the column of format 'text'"
     if key.startswith("value."):
         return "formats have no metadata here; 'format' = 'debezium-json' applies changes"

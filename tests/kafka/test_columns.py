@@ -78,6 +78,19 @@ def test_metadata_of_messages(tmp_path: Path, broker: Broker) -> None:
     assert [json.loads(line) for line in out.splitlines()] == rows
 
 
+def test_columns_of_include_are_those_of_metadata(tmp_path: Path, broker: Broker) -> None:
+    topic = broker.new_topic()
+    headers: list[tuple[str, str | bytes | None]] = [("a", b"hi")]
+    broker.send(topic, b'{"n":1}', partition=2, key=b"k", timestamp=AT, headers=headers)
+    keys = ("timestamp AS ts", "key AS k", "partition", "offset", "header AS h")
+    included = "".join(f" INCLUDE {key}" for key in keys)
+    script = table(broker, "t", "n BIGINT", topic, ENDS).replace(" WITH", f"{included} WITH", 1)
+    assert run(tmp_path, f"{script}SELECT * FROM t;") == (
+        '{"n":1,"ts":"2026-01-01T00:00:00Z","k":"aw==","_rw_kafka_partition":2,'
+        '"_rw_kafka_offset":0,"h":{"a":"aGk="}}\n'
+    )
+
+
 @pytest.mark.parametrize(
     ("value", "key", "reason"),
     [

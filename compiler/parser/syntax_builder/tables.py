@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 from typing import Literal as OneOf
 
 from fsql.compiler import syntax
+from fsql.compiler.diagnostics import Diagnostic, FsqlError, Label
 
 if TYPE_CHECKING:
     from fsql.compiler.parser.lexer import Token
@@ -20,6 +21,15 @@ _TableElement = (
     | syntax.PrimaryKey
 )
 
+_INCLUDED_TYPES: Final = {
+    "key": "BYTES",
+    "partition": "INT",
+    "offset": "BIGINT",
+    "timestamp": "TIMESTAMP_LTZ",
+    "headers": "MAP",
+}
+"""The types of columns that INCLUDE adds."""
+
 
 def create_table(  # noqa: PLR0913, PLR0917 - what the rule has
     span: Span,
@@ -29,6 +39,7 @@ def create_table(  # noqa: PLR0913, PLR0917 - what the rule has
     if_not_exists: Token | None,
     name: syntax.QualifiedName,
     elements: tuple[_TableElement, ...] | None,
+    included: tuple[syntax.MetadataColumn, ...],
     comment: syntax.StringLiteral | None,
     partitioned_by: tuple[syntax.Identifier, ...] | None,
     options: tuple[syntax.TableOption, ...] | None,
@@ -44,6 +55,7 @@ def create_table(  # noqa: PLR0913, PLR0917 - what the rule has
     if (
         isinstance(origin, syntax.Query)
         and elements is None
+        and not included
         and options is None
         and partitioned_by is None
     ):
@@ -52,7 +64,7 @@ def create_table(  # noqa: PLR0913, PLR0917 - what the rule has
     columns: list[syntax.TableColumn] = []
     watermarks: list[syntax.Watermark] = []
     keys: list[syntax.PrimaryKey] = []
-    for element in elements or ():
+    for element in (*(elements or ()), *included):
         match element:
             case syntax.Watermark():
                 watermarks.append(element)
@@ -188,6 +200,43 @@ def metadata_column(  # noqa: PLR0913, PLR0917 - what the rule has
 ) -> syntax.MetadataColumn:
     """Return `a BIGINT METADATA FROM 'offset' VIRTUAL`."""
     return syntax.MetadataColumn(span, name, type_, not_null, key, virtual is not None, comment)
+
+
+def included_columns(
+    _span: Span, *columns: syntax.MetadataColumn
+) -> tuple[syntax.MetadataColumn, ...]:
+    """Return the columns of `INCLUDE …` clauses."""
+    return columns
+
+
+def included_column(
+    span: Span,
+    key: syntax.Identifier,
+    part: syntax.StringLiteral | None,
+    alias: syntax.Identifier | None,
+) -> syntax.MetadataColumn:
+    """Return `INCLUDE offset AS o` of RisingWave, which is `o BIGINT METADATA FROM 'offset' VIRTUAL`.
+
+    Raises:
+        FsqlError: E101, for one header.
+    """
+    word = key.name.lower()
+    if part is not None:
+        message = "INCLUDE has no column for one header"
+        help_ = f"write INCLUDE header AS h, and h['{part.value}'] in queries"
+        raise FsqlError([Diagnostic("E101", message, Label(part.span), helps=(help_,))])
+    name = alias or syntax.Identifier(key.span, f"_rw_kafka_{word}", quoted=True)
+    word = "headers" if word == "header" else word
+    type_ = _INCLUDED_TYPES.get(word, "STRING")
+    arguments = (syntax.TypeName(key.span, "STRING"), syntax.TypeName(key.span, "BYTES"))
+    return syntax.MetadataColumn(
+        span,
+        name,
+        syntax.TypeName(key.span, type_, arguments=arguments if type_ == "MAP" else ()),
+        not_null=False,
+        key=syntax.StringLiteral(key.span, word),
+        virtual=True,
+    )
 
 
 def key_constraint(

@@ -36,6 +36,7 @@ def test_the_file_is_what_the_grammar_compiles_to(caplog: pytest.LogCaptureFixtu
     assert table_bytes(compile_grammar()) == FILE.read_bytes(), STALE
     assert conflicts(caplog.messages) == {
         ("ARRAY", "is_json"),  # IS JSON ARRAY
+        ("AS", "included_column"),  # INCLUDE offset AS o
         ("COMMA", "view_columns"),  # LATERAL VIEW explode(m) AS k, v
         ("LSQB", "name"),  # ARRAY[, MAP[
         ("RPAR", "query_in_brackets"),
