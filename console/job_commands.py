@@ -204,6 +204,11 @@ def status(reporter: Reporter, name: str, directory: Path | None, *, why: bool) 
     "process", "phase", "epoch", "counters", "min_time", "held_by", "held_seconds", "snapshot_age_seconds",
     "failures", "error" (as diagnostics, or null), "why" (a list of sentences) and "ticks" (the last three,
     the newest first, as `fsql tick list --json` has them; null if they cannot be read).
+
+    "counters" has "rows_in", "bytes_in", "rows_out", "rows_late", "rows_rejected", "rows_state" (rows and
+    groups in the state), "rows_held" (rows that wait for earlier ones), "rows_unreleased" (rows that were
+    read and not released yet), "behind_us" (the age of the oldest of these, in microseconds), "recoveries"
+    and "snapshots"; it is empty before the job has run.
     """
     from fsql.console.job_status import job_json, status_lines, why_lines
     from fsql.console.last_ticks import LastTicks
@@ -270,7 +275,8 @@ def stop(
     from fsql.deployment.messages import Stop
 
     seconds = drain_seconds if drain else None
-    _ask(reporter, directory, Stop(name, seconds), "stopped", name, (seconds or 0.0) + 60.0)
+    done = "finished" if _has_finished(directory, name) else "stopped"
+    _ask(reporter, directory, Stop(name, seconds), done, name, (seconds or 0.0) + 60.0)
 
 
 @click.command(short_help="Start a job again.")
@@ -292,7 +298,8 @@ def restart(reporter: Reporter, name: str, directory: Path | None, **flags: obje
     connections = connections_of(flags)
     _, deployed = find_directory(directory).find_job(name)
     connections.or_else(deployed.connections).check()
-    _ask(reporter, directory, Start(name, connections), "started", name)
+    done = "finished" if _has_finished(directory, name) else "started"
+    _ask(reporter, directory, Start(name, connections), done, name)
 
 
 @click.command(short_help="Rename a job.")
@@ -332,7 +339,19 @@ def _ask(
 
     answer = ask_agent(find_directory(directory), request, seconds=seconds)
     fields = {"job": name, "id": answer.job, "seconds": round(answer.seconds, 3)}
-    reporter.inform(done.split(maxsplit=1)[0], fields, f"{name} is {done}\n")
+    text = f"{name} is {done}\n"
+    if done == "finished":
+        text = f"{name} has finished: its input has ended, and all results are written\n"
+    reporter.inform(done.split(maxsplit=1)[0], fields, text)
+
+
+def _has_finished(directory: Path | None, name: str) -> bool:
+    """Return whether a job has finished, so that it cannot be stopped or continued."""
+    from fsql.deployment.directory import find_directory
+
+    job, _ = find_directory(directory).find_job(name)
+    outcome = job.outcome()
+    return job.runner() is None and outcome is not None and outcome.kind == "finished"
 
 
 COMMANDS = (deploy, list_, status, logs, stop, restart, rename, drop)

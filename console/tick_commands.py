@@ -164,15 +164,19 @@ def tick_list(
 
 
 @tick.command("show", short_help="Show a tick.")
-@click.argument("number", metavar="NUMBER", type=click.IntRange(min=1))
-@click.argument("name", metavar="[JOB]", required=False)
+@click.argument("job_and_number", metavar="[JOB] NUMBER", nargs=-1, required=True)
 @any_state
 @cluster_directory
 @pass_reporter
 def tick_show(
-    reporter: Reporter, number: int, name: str | None, state: Path | None, directory: Path | None
+    reporter: Reporter,
+    job_and_number: tuple[str, ...],
+    state: Path | None,
+    directory: Path | None,
 ) -> None:
     """Show the tick NUMBER of JOB, or of the state directory --state, with its owner map.
+
+    NUMBER may also precede JOB.
 
     With --json, standard output has one object: "tick", "state" ("proposed", "taken" or "refused"), "reason",
     "proposed_at" (seconds since 1970), "seconds" from when the coordinator read the proposal until the tick
@@ -184,4 +188,17 @@ def tick_show(
     """
     from fsql.console.ticks import show_tick
 
+    name, number = _job_and_number(job_and_number)
     show_tick(reporter, state_of(name, state, directory), number)
+
+
+def _job_and_number(given: tuple[str, ...]) -> tuple[str | None, int]:
+    """Return the job, if it is given, and the number of a tick, in either order.
+
+    Raises:
+        UsageError: if there is no number, or there are more arguments.
+    """
+    number, *names = given if given[0].isdecimal() else given[::-1]
+    if len(names) > 1 or not number.isdecimal() or int(number) < 1:
+        raise click.UsageError(f'give a job and the number of a tick, not "{" ".join(given)}"')
+    return (names[0] if names else None), int(number)

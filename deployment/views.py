@@ -166,8 +166,8 @@ def _running_causes(status: JobStatus) -> Iterator[str]:
         return
     if status.held_by and status.held_seconds >= _HELD_SECONDS:
         yield (
-            f"output waits for {status.held_by}, which has delivered nothing new"
-            f" for {status.held_seconds:.0f} s"
+            f"output waits for {status.held_by}, of which no further rows have been processed"
+            f" for {status.held_seconds:.0f} s: none have come, or they wait in queues before busy workers"
         )
     elif status.counters["rows_unreleased"]:
         behind = status.counters["behind_us"] / 1e6

@@ -270,7 +270,7 @@ CLUSTER_ROWS: Final[tuple[Row, ...]] = (
         "no such tick",
         "No tick of that number was proposed to the job, or it is older than the 100 that are kept.",
         "List the ticks with `fsql tick list JOB`.",
-        "fsql tick show 7 orders  # where only three ticks were proposed",
+        "fsql tick show orders 7  # where only three ticks were proposed",
     ),
     (
         "E654",

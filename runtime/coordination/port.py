@@ -60,6 +60,11 @@ class CoordinationUnavailableError(CoordinationError):
 class CoordinationRefusedError(CoordinationError):
     """This client may not do that; trying again does not help."""
 
+    def __init__(self, message: str, help: str | None = None) -> None:
+        """Take what to do about it; without, credentials are missing."""
+        super().__init__(message)
+        self.help = help
+
 
 class CoordinationDiskError(CoordinationUnavailableError):
     """The disk of coordination fails or is full."""

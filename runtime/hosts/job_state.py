@@ -236,11 +236,11 @@ def translate_persistent_errors() -> Iterator[None]:
     except DamagedCoordinationError as error:
         raise _persistent_error("E615", error) from None
     except CoordinationRefusedError as error:
-        raise _persistent_error("E643", error) from None
+        raise _persistent_error("E643", error, error.help) from None
 
 
-def _persistent_error(code: str, error: CoordinationError) -> FsqlError:
-    return FsqlError([Diagnostic(code, str(error), helps=(CODES[code].fix,))])
+def _persistent_error(code: str, error: CoordinationError, help_: str | None = None) -> FsqlError:
+    return FsqlError([Diagnostic(code, str(error), helps=(help_ or CODES[code].fix,))])
 
 
 def _state_error(code: str, message: str) -> FsqlError:

@@ -323,3 +323,12 @@ def test_one_way_to_give_an_owner_map_is_needed(tmp_path: Path) -> None:
             2,
             "Error: give --plan, --readers, --workers, or one of --bins, --equal and --to",
         )
+
+
+def test_a_job_and_the_number_of_a_tick_are_given_in_either_order(tmp_path: Path) -> None:
+    place = ("--dir", tmp_path)
+    said = fsql("tick", "show", "orders", "7", *place)
+    assert said.err.splitlines()[0] == 'error[FSQL-E633]: no job is deployed as "orders"'
+    assert fsql("tick", "show", "7", "orders", *place) == said
+    assert 'not "orders x"' in fsql("tick", "show", "orders", "x", *place).err
+    assert 'not "0"' in fsql("tick", "show", "0", *place).err

@@ -85,6 +85,10 @@ def test_a_row_that_stops_a_job_stops_no_other(cluster: TestCluster, tmp_path: P
     assert cluster.wait_for_state("good", "finished")["why"] == [
         "its input has ended, and all results are written"
     ]
+    for command in ("stop", "restart"):
+        assert cluster.say(command, "good").err == (
+            "good has finished: its input has ended, and all results are written\n"
+        )
     written = {name: (good.parent / name).read_bytes() for name in OUTPUTS}
     assert written == expected(tmp_path, 1200)
 

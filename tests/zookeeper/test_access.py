@@ -100,6 +100,8 @@ def test_other_credentials_are_refused(place: ServerPath) -> None:
         with pytest.raises(CoordinationRefusedError) as raised:
             place.client().get("epoch")
         assert str(raised.value) == f"{place.address} refuses access (NoAuthError)"
+        given = credentials is not None
+        assert (raised.value.help is not None) == given
 
 
 def test_a_path_that_is_open_is_refused(place: ServerPath, anonymous: KazooClient) -> None:
@@ -108,6 +110,10 @@ def test_a_path_that_is_open_is_refused(place: ServerPath, anonymous: KazooClien
         place.client().get("epoch")
     assert str(raised.value) == (
         f'the node "{place.address.path}" of {place.address} is open to everybody, so it is not used'
+    )
+    assert raised.value.help == (
+        "name a path that does not exist yet: it is made for the credentials only; or remove the access"
+        f" of others: setAcl {place.address.path} auth::cdrwa"
     )
 
 

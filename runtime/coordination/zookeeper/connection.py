@@ -50,6 +50,10 @@ _REFUSALS: Final = (NoAuthError, AuthFailedError, InvalidACLError)
 _OUTCOMES: Final = (NoNodeError, NodeExistsError, BadVersionError, NotEmptyError)
 """Answers that the caller handles."""
 
+_OTHER_CREDENTIALS: Final = (
+    "the path belongs to other credentials than those given: use these, or name another path"
+)
+
 _LOGGER: Final = logging.getLogger("fsql.zookeeper")
 _LOGGER.setLevel(logging.CRITICAL + 1)
 """Kazoo logs each reconnection, and requests with their credentials; errors are raised here instead."""
@@ -96,6 +100,7 @@ class Connection:
         )
         self._network = _Network(self._client, on_request=on_request)
         self._client._connection = self._network  # noqa: SLF001 - kazoo has no way to choose it
+        self._help = None if credentials is None else _OTHER_CREDENTIALS
         self._expired = False
         if on_request:
             self._client.add_listener(self._note_expiry)
@@ -197,7 +202,9 @@ class Connection:
         self._expired = self._expired or state == KazooState.LOST
 
     def _refusal(self, error: KazooException) -> CoordinationRefusedError:
-        return CoordinationRefusedError(f"{self._address} refuses access ({type(error).__name__})")
+        return CoordinationRefusedError(
+            f"{self._address} refuses access ({type(error).__name__})", self._help
+        )
 
     def _unavailable_error(self, reason: str) -> CoordinationUnavailableError:
         return CoordinationUnavailableError(f"{self._address} does not answer ({reason})")

@@ -295,7 +295,8 @@ def _check_timeout(granted_ms: int, needed_ms: int) -> None:
     if granted_ms < needed_ms:
         raise CoordinationRefusedError(
             f"the ZooKeeper servers grant session timeouts of {granted_ms} ms at most,"
-            f" and {needed_ms} ms are needed (maxSessionTimeout)"
+            f" and {needed_ms} ms are needed (maxSessionTimeout)",
+            "let the servers grant longer sessions",
         )
 
 

@@ -37,7 +37,9 @@ def check_guard(connection: Connection, address: ZooKeeperAddress, children: Seq
 def _check_node(address: ZooKeeperAddress, path: str, permissions: int) -> None:
     if permissions:
         raise CoordinationRefusedError(
-            f'the node "{path}" of {address} is open to everybody, so it is not used'
+            f'the node "{path}" of {address} is open to everybody, so it is not used',
+            "name a path that does not exist yet: it is made for the credentials only; or remove the access"
+            f" of others: setAcl {path} auth::cdrwa",
         )
 
 
