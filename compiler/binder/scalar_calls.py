@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler import syntax
+from fsql.compiler.binder.array_calls import length_of_dimension, of_arrays
 from fsql.compiler.binder.call_arguments import argument_error, require_literal, require_literals
 from fsql.compiler.binder.concatenation import texts_of
 from fsql.compiler.binder.forms import FORMS
@@ -61,6 +62,9 @@ def bind_scalar(binder: ExpressionBinder, written: syntax.FunctionCall, name: st
         arguments = texts_of(arguments)
     if name == "CONCAT" and len(arguments) not in {0, 2} and _all_texts(arguments):
         return combine_balanced("concat", arguments)
+    length = length_of_dimension(arguments) if name == "ARRAY_LENGTH" else None
+    if length is not None:
+        return length
     prepared = _prepare_arguments(function, written, name, arguments)
     return _make_call(function, written, name, prepared, binder.zone)
 
@@ -77,6 +81,8 @@ def _prepare_arguments(
         if len(arguments) < 2 or not _all_texts(arguments):
             raise argument_error(CALLABLE["CONCAT"], name, arguments, written.span)
         arguments = [call("array", *arguments[1:]), arguments[0]]
+    elif function.name in {"join_texts", "array_prepend"}:
+        arguments = of_arrays(function.name, arguments)
     elif function.name == "printf":
         arguments = printf_arguments(arguments, written)
     elif function.name in BUILDERS:

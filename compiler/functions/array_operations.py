@@ -60,6 +60,10 @@ def _position(elements: Array, wanted: Value) -> int:
     return next((n for n, each in enumerate(elements, 1) if _identity(each) == identity), 0)
 
 
+def _concatenation(*arrays: Array) -> Array:
+    return tuple(each for array in arrays for each in array)
+
+
 def _union(left: Array, right: Array) -> Array:
     return _distinct(left + right)
 
@@ -204,11 +208,16 @@ def _nullable_element_function(name: str, signature: Signature, *others: str) ->
     return Function(name, (name.upper(), *others), (signature,), Nullability.ALWAYS, strict=False)
 
 
+def _element_function(name: str, signature: Signature, *others: str) -> Function:
+    """Return a function that compares elements with a value, also with NULL; it is NULL for a NULL array."""
+    return Function(name, (name.upper(), *others), (signature,), strict=False)
+
+
 ARRAY_OPERATIONS: Final = (
-    _function(
+    _element_function(
         "array_contains",
-        Signature((_ARRAY, _ANY), BOOLEAN, lambda a, x: _position(a, x) > 0),
-        others=("LIST_CONTAINS",),
+        Signature((_ARRAY, _ANY), BOOLEAN, lambda a, x: None if a is None else _position(a, x) > 0),
+        "LIST_CONTAINS",
     ),
     _function("array_position", Signature((_ARRAY, _ANY), BIGINT, _position)),
     _function("array_positions", Signature((_ARRAY, _ANY), array_of(BIGINT), _positions)),
@@ -221,13 +230,16 @@ ARRAY_OPERATIONS: Final = (
     _function("array_distinct", Signature((_ARRAY,), _ARRAY, _distinct)),
     _function(
         "array_concat",
-        Signature((_ARRAY, _ARRAY), _ARRAY, lambda a, b: a + b),
+        Signature((_ARRAY, _ARRAY), _ARRAY, _concatenation, variadic=True),
         others=("ARRAY_CAT", "LIST_CONCAT"),
     ),
     _function("array_union", Signature((_ARRAY, _ARRAY), _ARRAY, _union)),
     _function("array_intersect", Signature((_ARRAY, _ARRAY), _ARRAY, _intersect)),
     _function("array_except", Signature((_ARRAY, _ARRAY), _ARRAY, _except)),
-    _function("array_remove", Signature((_ARRAY, _ANY), _ARRAY, _remove)),
+    _element_function(
+        "array_remove",
+        Signature((_ARRAY, _ANY), _ARRAY, lambda a, x: None if a is None else _remove(a, x)),
+    ),
     _function(
         "array_reverse", Signature((_ARRAY,), _ARRAY, lambda a: a[::-1]), others=("LIST_REVERSE",)
     ),

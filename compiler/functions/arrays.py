@@ -16,15 +16,19 @@ def _element_at(array: tuple[Value, ...], ordinal: int) -> Value:
     return array[ordinal - 1] if 1 <= ordinal <= len(array) else None
 
 
-def _join(array: tuple[Value, ...], separator: str) -> str:
-    return separator.join(text for text in array if isinstance(text, str))
+def _join(array: tuple[Value, ...], separator: str, for_null: str | None = None) -> str:
+    texts = (for_null if text is None else text for text in array)
+    return separator.join(text for text in texts if isinstance(text, str))
 
 
 ARRAYS = (
     Function(
         "join_texts",
         ("ARRAY_JOIN", "ARRAY_TO_STRING", "CONCAT_WS"),
-        (Signature((array_of(STRING), STRING), STRING, _join),),
+        (
+            Signature((array_of(STRING), STRING), STRING, _join),
+            Signature((array_of(STRING), STRING, STRING), STRING, _join),
+        ),
     ),
     Function(
         "cardinality",

@@ -2,10 +2,23 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from fsql.compiler.functions.like import like, pattern_error
 from fsql.compiler.functions.signature import Function, Signature
 from fsql.compiler.functions.text_operations import STRIPPED
 from fsql.compiler.sqltypes import BIGINT, BOOLEAN, BYTES, STRING, array_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+def _from_the_end(constants: Sequence[object]) -> tuple[int, str] | None:
+    """Refuse a constant position that counts from the end in Flink and ksqlDB, and not in PostgreSQL."""
+    start = constants[1]
+    if isinstance(start, int) and start < 0:
+        return 1, f"position {start} of SUBSTRING: write RIGHT(s, {-start}) to count from the end"
+    return None
 
 
 def _empty_separator(separator: str) -> str | None:
@@ -58,6 +71,7 @@ STRINGS = (
             Signature((BYTES, BIGINT), BYTES, _substring),
             Signature((BYTES, BIGINT, BIGINT), BYTES, _substring),
         ),
+        constants_check=_from_the_end,
     ),
     Function(
         "concat",

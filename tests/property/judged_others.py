@@ -209,7 +209,10 @@ OTHERS: Final[Mapping[str, list[ComparedFunction]]] = {
     ],
     # Arrays
     "array_contains": _one(
-        "CASE WHEN {1} IS NOT NULL THEN list_contains({0}, {1}) END", ARRAYS, ELEMENTS
+        "CASE WHEN {0} IS NULL THEN NULL WHEN {1} IS NULL THEN len(list_filter({0}, lambda x: x IS NULL)) > 0"
+        " ELSE list_contains({0}, {1}) END",
+        ARRAYS,
+        ELEMENTS,
     ),
     "array_contains_all": _one("list_has_all({0}, {1})", FULL_ARRAYS, FULL_ARRAYS),
     "arrays_overlap": _one("list_has_any({0}, {1})", FULL_ARRAYS, FULL_ARRAYS),
@@ -226,7 +229,7 @@ OTHERS: Final[Mapping[str, list[ComparedFunction]]] = {
     "array_remove": _one(
         "CASE WHEN {0} IS NOT NULL THEN list_filter({0}, lambda x: x IS DISTINCT FROM {1}) END",
         ARRAYS,
-        KNOWN,
+        ELEMENTS,
     ),
     "array_replace": _one(
         "CASE WHEN {0} IS NOT NULL THEN list_transform({0}, lambda x: CASE WHEN x IS NOT DISTINCT FROM {1} THEN {2} ELSE x END) END",

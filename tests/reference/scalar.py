@@ -280,7 +280,9 @@ FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {
     "replace": lambda a, b, c: a.replace(b, c) if b else a,
     "starts_with": str.startswith,
     "split": lambda a, b: tuple(a.split(b)),
-    "join_texts": lambda a, b: b.join(text for text in a if text is not None),
+    "join_texts": lambda a, b, *c: b.join(
+        c[0] if text is None else text for text in a if c or text is not None
+    ),
     "cardinality": len,
     "element_at": element_at,
     "element_at of a map": at_key,

@@ -330,7 +330,7 @@ MORE_FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {
     "to_oct": lambda a: re.sub("^0+(?=.)", "", f"{int(bits_of(a), 2):o}"),
     "width_bucket": width_bucket,
     "from_base": from_base,
-    "array_concat": lambda a, b: a + b,
+    "array_concat": lambda *a: sum(a, ()),
     "array_union": lambda a, b: once(a + b),
     "array_intersect": lambda a, b: tuple(each for each in once(a) if has(b, each)),
     "array_except": lambda a, b: tuple(each for each in once(a) if not has(b, each)),
@@ -358,7 +358,11 @@ MORE_OF_NULL: Final[dict[str, Callable[..., Any]]] = {
         next((n for n, each in enumerate(b, 1) if a == each), 0) if a is not None else 0
     ),
     "array_append": lambda a, x: None if a is None else (*a, x),
+    "array_contains": lambda a, x: None if a is None else has(a, x),
     "array_insert": inserted,
+    "array_remove": lambda a, x: (
+        None if a is None else tuple(each for each in a if not has((x,), each))
+    ),
     "array_prepend": lambda a, x: None if a is None else (x, *a),
     "array_repeat": repeated,
     "json_object": pairs,

@@ -21,7 +21,7 @@ parentheses: `(j -> 'key')`.
 
 ENTRIES: Final[Mapping[str, ManualEntry]] = {
     "cardinality": entry(
-        "The number of elements, or of the entries of a map.",
+        "The number of elements, or of the entries of a map. `ARRAY_LENGTH(a, 1)` is NULL for an empty array.",
         "CARDINALITY(ARRAY[1, 2]) = 2",
         "CARDINALITY(MAP['a', 1]) = 1",
     ),
@@ -32,11 +32,15 @@ ENTRIES: Final[Mapping[str, ManualEntry]] = {
         "ELEMENT_AT(MAP['a', 1], 'a') = 1",
     ),
     "join_texts": entry(
-        "The texts of an ARRAY of STRING with a separator between them; NULL elements are skipped.",
+        "The elements, cast to STRING, with a separator between them; NULL elements are skipped, or written as the third argument.",
+        "ARRAY_JOIN(ARRAY[1, NULL, 3], '-') = '1-3'",
+        "ARRAY_JOIN(ARRAY['a', NULL], ',', '?') = 'a,?'",
         "ARRAY_JOIN(ARRAY['a', NULL, 'b'], '-') = 'a-b'",
     ),
     "array_contains": entry(
-        "Whether an element is equal to the value.", "ARRAY_CONTAINS(ARRAY[1, 2], 2)"
+        "Whether an element is equal to the value, which may be NULL. NULL for a NULL array.",
+        "ARRAY_CONTAINS(ARRAY[1, 2], 2)",
+        "ARRAY_CONTAINS(ARRAY[1, NULL], NULL)",
     ),
     "array_contains_all": entry(
         "Whether the first has all elements of the second.",
@@ -63,7 +67,7 @@ ENTRIES: Final[Mapping[str, ManualEntry]] = {
         "Each element once, where it first occurs.", "ARRAY_DISTINCT(ARRAY[1, 2, 1]) = ARRAY[1, 2]"
     ),
     "array_concat": entry(
-        "The elements of both, one array after the other: `a || b`.",
+        "The elements of all, one array after the other: `a || b`.",
         "ARRAY_CONCAT(ARRAY[1], ARRAY[2]) = ARRAY[1, 2]",
     ),
     "array_union": entry(
@@ -79,7 +83,9 @@ ENTRIES: Final[Mapping[str, ManualEntry]] = {
         "ARRAY_EXCEPT(ARRAY[1, 2], ARRAY[2, 3]) = ARRAY[1]",
     ),
     "array_remove": entry(
-        "The elements that are not equal to a value.", "ARRAY_REMOVE(ARRAY[1, 2, 1], 1) = ARRAY[2]"
+        "The elements that are not equal to a value, which may be NULL. NULL for a NULL array.",
+        "ARRAY_REMOVE(ARRAY[1, 2, 1], 1) = ARRAY[2]",
+        "ARRAY_REMOVE(ARRAY[1, NULL], NULL) = ARRAY[1]",
     ),
     "array_replace": entry(
         "The array with elements that are equal to a value replaced by another; either may be NULL. NULL for a NULL array.",
@@ -90,7 +96,8 @@ ENTRIES: Final[Mapping[str, ManualEntry]] = {
         "ARRAY_APPEND(ARRAY[1], 2) = ARRAY[1, 2]",
     ),
     "array_prepend": entry(
-        "The array with an element prepended, which may be NULL. NULL for a NULL array.",
+        "The array with an element prepended, which may be NULL. NULL for a NULL array. The element may be the first argument, as in PostgreSQL.",
+        "ARRAY_PREPEND(2, ARRAY[1]) = ARRAY[2, 1]",
         "ARRAY_PREPEND(ARRAY[1], 2) = ARRAY[2, 1]",
     ),
     "array_insert": entry(

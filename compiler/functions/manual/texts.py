@@ -41,7 +41,7 @@ ENTRIES: Final[Mapping[str, ManualEntry]] = {
     ),
     "char_length": entry("The number of code points.", "CHAR_LENGTH('é') = 1"),
     "substring": entry(
-        "The characters from a position on: all, or as many as the third argument; positions below 1 count towards the length. Also `SUBSTRING(s FROM 2 FOR 3)`.",
+        "The characters from a position on: all, or as many as the third argument; positions below 1 count towards the length, and a negative constant is refused, since others count it from the end: write `RIGHT`. Also `SUBSTRING(s FROM 2 FOR 3)`.",
         "SUBSTRING('abcd', 2, 2) = 'bc'",
         "SUBSTRING('abcd' FROM 3) = 'cd'",
     ),
