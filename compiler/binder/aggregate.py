@@ -20,6 +20,7 @@ from fsql.compiler.binder.aggregate_calls import (
 from fsql.compiler.binder.expression import ExpressionBinder
 from fsql.compiler.binder.pending import (
     AggregateValue,
+    OuterValue,
     RunningValue,
     SubqueryValue,
     replace_pending,
@@ -126,7 +127,7 @@ class Groups:
             if isinstance(part, AggregateValue):
                 index = self.passed + len(self.keys) + part.index
                 return ColumnRef(part.type, part.nullable, index)
-            if isinstance(part, RunningValue | SubqueryValue):
+            if isinstance(part, RunningValue | SubqueryValue | OuterValue):
                 return part
             if isinstance(part, ColumnRef):
                 if part.index >= self.passed:

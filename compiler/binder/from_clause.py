@@ -33,7 +33,7 @@ from fsql.compiler.binder.join_refusals import (
 )
 from fsql.compiler.binder.join_within import within_conditions
 from fsql.compiler.binder.lateral import as_elements, bind_lateral, gives_elements, unnest
-from fsql.compiler.binder.lateral_join import bind_lateral_rows, reads_tables
+from fsql.compiler.binder.lateral_join import LateralBinder, check_clause, reads_tables
 from fsql.compiler.binder.limits import RELATIONS_MAX
 from fsql.compiler.binder.match_recognize import match_recognize
 from fsql.compiler.binder.outer_join import outer_join
@@ -52,15 +52,13 @@ from fsql.compiler.logical import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from fsql.compiler.binder.context import Context
-    from fsql.compiler.binder.lateral_join import SubqueryBinder
+    from fsql.compiler.binder.lateral_join import RowsBinder, SubqueryBinder
+    from fsql.compiler.binder.query_binder import QueryBinder
     from fsql.compiler.binder.references import Condition
     from fsql.compiler.binder.scope import Layer
     from fsql.compiler.binder.using import Pair
     from fsql.compiler.expression import Expression
-    from fsql.compiler.logical import Plan
     from fsql.compiler.text.source import Span
 
 _PADDING: Final = frozenset({"RIGHT", "FULL"})
@@ -79,13 +77,15 @@ class FromResult:
 class FromBinder:
     """Binds the FROM of one SELECT; `where` are the conditions that its WHERE connects by AND.
 
-    `bind_query` and `bind_subquery` bind subqueries: they are passed in to avoid a circular import.
+    `bind_query`, `bind_subquery` and `bind_lateral` bind subqueries: they are passed in to avoid a circular
+    import.
     """
 
     context: Context
     where: tuple[Condition, ...]
-    bind_query: Callable[[syntax.Query, Context], Plan]
+    bind_query: QueryBinder
     bind_subquery: SubqueryBinder
+    bind_lateral: RowsBinder
     changes: bool = False
     """Whether EMIT CHANGES is given."""
 
@@ -206,14 +206,7 @@ class FromBinder:
                 or reads_tables(clause.right, self.context.functions)
             )
             if self._lateral(clause.right):
-                if clause.condition is not None and not _always_true(clause.condition):
-                    raise not_implemented(
-                        "conditions of a lateral join",
-                        clause.condition.span,
-                        help="use ON TRUE, and write the condition in WHERE",
-                    )
-                if not outer and clause.kind not in {"CROSS", "INNER"}:
-                    raise not_implemented(f"{clause.kind} JOIN of a lateral relation", clause.span)
+                check_clause(clause, outer=outer)
                 source = binder.join_lateral(source, clause.right, outer=outer)
                 continue
             source = binder.join_clause(source, clause)
@@ -319,13 +312,19 @@ class FromBinder:
         assert isinstance(written, syntax.Derived)
         if not reads_tables(written, self.context.functions):
             return FromResult(bind_lateral(source.relation, written, self.context), source.taken)
-        rows, on = bind_lateral_rows(source.relation, written, self.bind_subquery, self.context)
-        check_names(source.relation, rows, written.span)
+        binders = self.bind_lateral, self.bind_subquery, self.bind_query
+        found = LateralBinder(source.relation, *binders, self.context, outer).bind(written)
+        if isinstance(found, Relation):
+            return FromResult(found, source.taken)
+        rows = FromResult(found.relation)
+        check_names(source.relation, rows.relation, written.span)
         if outer:
-            return self._outer_join(JoinKind.LEFT, source, FromResult(rows), on, written.span)
-        joined = self._join(source, FromResult(rows), on, written.span, keyed=False)
+            return self._outer_join(JoinKind.LEFT, source, rows, found.on, written.span)
+        joined = self._join(source, rows, found.on, written.span, keyed=False)
         assert joined is not None, "without an equality, the key is a constant"
-        return joined
+        if found.finish is None:
+            return joined
+        return FromResult(found.finish(joined.relation), joined.taken)
 
     def _join(
         self,
@@ -394,7 +393,3 @@ def _versioned_table(clause: syntax.JoinClause) -> syntax.TableReference | None:
     if not isinstance(table, syntax.TableReference) or clause.kind not in {"INNER", "LEFT"}:
         return None
     return None if table.system_time is None else replace(table, system_time=None)
-
-
-def _always_true(condition: syntax.Expression) -> bool:
-    return isinstance(condition, syntax.BooleanLiteral) and condition.value

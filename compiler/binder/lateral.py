@@ -262,6 +262,8 @@ def _select_over_unnest(
             if select.distinct_on:
                 raise not_implemented("DISTINCT ON in LATERAL", select.distinct_on[0].span)
             return select, source
+        case syntax.SetOperation():
+            raise not_implemented("set operation in LATERAL", derived.span)
         case _:
             raise not_implemented(
                 "LATERAL subquery that does not read one UNNEST",

@@ -1,45 +1,272 @@
-"""LATERAL subqueries over tables: joins with the rows, or the first rows, of each key.
+"""LATERAL subqueries over tables: joins with their rows for each value of the columns that are compared.
 
     t, LATERAL (SELECT x.a FROM x WHERE x.k = t.k ORDER BY x.b LIMIT 3)
         →  t JOIN (SELECT x.a, x.k FROM x, the first 3 rows of each k by b) ON k = t.k
+    t, LATERAL (SELECT x.a, COUNT(*) FROM x WHERE x.k = t.k GROUP BY x.a)
+        →  t JOIN (SELECT x.a, COUNT(*), x.k FROM x GROUP BY x.a, x.k) ON k = t.k
+    t, LATERAL (SELECT MAX(x.a) AS m FROM x WHERE x.k = t.k)
+        →  t with the value of (SELECT MAX(x.a) FROM x WHERE x.k = t.k)
 
-The conditions of WHERE that refer to columns of the preceding relations are those of the join.  With LIMIT
-they are equalities, by which the subquery's rows are ranked.
+The keys are part of each GROUP BY, PARTITION BY and DISTINCT of the subquery.  `decorrelation` makes keys of
+other comparisons.  A plain SELECT needs no keys: its conditions are those of the join.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from fsql.compiler import syntax
+from fsql.compiler.binder.conditionals import make_case
+from fsql.compiler.binder.decorrelation import (
+    equal_to_columns,
+    named_outside_where,
+    split_conditions,
+    with_outer_values,
+)
+from fsql.compiler.binder.distinct_on import as_first_rows
 from fsql.compiler.binder.expression import ExpressionBinder
-from fsql.compiler.binder.join import columns_in, equality_keys, renumber
+from fsql.compiler.binder.items import bind_items
+from fsql.compiler.binder.join import columns_in, renumber
 from fsql.compiler.binder.lateral import gives_elements
-from fsql.compiler.binder.limit import resolve_item, row_bounds
-from fsql.compiler.binder.operators import call
-from fsql.compiler.binder.rank import RankCall, bind_order, rank
+from fsql.compiler.binder.limit import bind_first_rows
+from fsql.compiler.binder.operators import combine_balanced
+from fsql.compiler.binder.pending import OuterValue, replace_pending
+from fsql.compiler.binder.references import parts_without_subqueries
 from fsql.compiler.binder.relation import (
     Relation,
     apply_alias,
     column_refs,
+    filter_relation,
     project,
     relation_of,
 )
 from fsql.compiler.binder.report import not_implemented
-from fsql.compiler.expression import ColumnRef
-from fsql.compiler.logical import Rank, RankFunction
+from fsql.compiler.binder.scalar_subquery import SubqueryCollector
+from fsql.compiler.binder.scope import Scope, fields_of
+from fsql.compiler.binder.subquery import (
+    Rows,
+    bind_items_of,
+    has_aggregate_call,
+    refuse_outer,
+)
+from fsql.compiler.expression import ColumnRef, Literal
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping, Sequence
 
     from fsql.compiler.binder.context import Context
     from fsql.compiler.binder.declared_functions import Functions
+    from fsql.compiler.binder.items import Item
+    from fsql.compiler.binder.query_binder import QueryBinder
     from fsql.compiler.binder.scope import Layer
+    from fsql.compiler.binder.source_spans import SourceSpans
     from fsql.compiler.binder.subquery import Subquery
     from fsql.compiler.expression import Expression
+    from fsql.compiler.logical import Plan
 
     SubqueryBinder = Callable[[syntax.Query, Layer], Subquery]
+    RowsBinder = Callable[[syntax.Select, Layer], Rows]
+
+
+@dataclass(frozen=True, slots=True)
+class LateralRows:
+    """The rows of a LATERAL subquery, and the conditions that join them with the rows before it.
+
+    `finish` makes the result of the join.
+    """
+
+    relation: Relation
+    on: list[Expression]
+    finish: Callable[[Relation], Relation] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LateralBinder:
+    """Binds LATERAL subqueries over tables, for the rows of `outer`; with `left` in a LEFT JOIN."""
+
+    outer: Relation
+    bind_rows: RowsBinder
+    bind_subquery: SubqueryBinder
+    bind_query: QueryBinder
+    context: Context
+    left: bool
+
+    def bind(self, written: syntax.Derived) -> LateralRows | Relation:
+        """Return the rows of a subquery that are to be joined, or the result of the join.
+
+        Raises:
+            Refusal: E2xx to E4xx.
+            Abandoned: where several parts were refused.
+        """
+        query, select = written.query, written.query.body
+        assert isinstance(select, syntax.Select)
+        if query.common_tables:
+            raise not_implemented(
+                "WITH in LATERAL", query.span, help="write WITH before the whole query"
+            )
+        for part in select.relations:
+            refuse_outer(part, query, self.outer.fields)
+        if (
+            query.order_by
+            and query.limit is None
+            and query.offset is None
+            and not select.distinct_on
+        ):
+            raise not_implemented(
+                "ORDER BY without LIMIT in LATERAL",
+                query.span,
+                help="write ORDER BY x LIMIT n: the first rows of each key",
+            )
+        rows = self.bind_rows(select, self.outer.fields)
+        used = named_outside_where(query, select, rows, self.outer)
+        if _is_one_row(select):
+            return self._with_row(written, select, rows, used)
+        if _is_plain(query, select) and not (used and self.left):
+            return self._plain(written, select, rows, used)
+        return self._in_partitions(written, select, rows, used)
+
+    def _with_row(
+        self, written: syntax.Derived, select: syntax.Select, rows: Rows, used: frozenset[int]
+    ) -> Relation:
+        """Return each row with that of an aggregate without GROUP BY, also if it aggregates no rows."""
+        query, context, spans = written.query, self.context, self.context.source_spans
+        if query.limit is not None or query.offset is not None or select.distinct_on:
+            raise not_implemented(
+                "LIMIT and DISTINCT ON of an aggregate without GROUP BY in LATERAL",
+                query.span,
+                help="remove it: there is one row",
+            )
+        if select.windows or select.qualify is not None or select.emit is not None:
+            raise not_implemented("WINDOW, QUALIFY and EMIT in LATERAL", select.span)
+        values_of: dict[int, int] = {}
+        if split_conditions(rows, spans)[1] or used:
+            rows, values_of = with_outer_values(rows, self.outer, used, written.span, spans)
+        subquery = bind_items_of(select, query.span, rows, context)
+
+        subquery = _with_outer_columns(subquery, values_of, spans)
+        collector = SubqueryCollector(context, self.bind_subquery)
+        values, having = collector.add_row(subquery)
+        plan, resolve = collector.attach(self.outer.plan)
+
+        values, kept = (
+            [_resolve_outer(resolve(each), spans) for each in part] for part in (values, having)
+        )
+        if self.left and kept:
+            condition = combine_balanced("and", kept)
+            values = [
+                make_case([(condition, each)], Literal(each.type, nullable=True, value=None))
+                for each in values
+            ]
+        elif kept:
+            plan = filter_relation(plan, kept)
+        return self._combine(plan, values, subquery.items, written.alias)
+
+    def _plain(
+        self, written: syntax.Derived, select: syntax.Select, rows: Rows, used: frozenset[int]
+    ) -> LateralRows:
+        """Return the rows of a SELECT without groups, which is joined by its conditions."""
+        if used:
+            return self._joined_first(written, select, rows)
+        spans = self.context.source_spans
+        subquery = bind_items_of(select, written.query.span, rows, self.context)
+        pairs, between, of_outer = split_conditions(rows, spans)
+        others = [*between, *of_outer]
+        compared = sorted({i for each in others for i in columns_in(each) if i < rows.width})
+        plan = rows.relation.plan
+        values = [item.expression for item in subquery.items]
+        hidden = [*(inner for inner, _ in pairs), *(column_refs(plan)[i] for i in compared)]
+        names = [item.name for item in subquery.items]
+        plan = project(
+            plan, [*values, *hidden], [*names, *(f"key_{i}" for i in range(len(hidden)))]
+        )
+        first = self.outer.width + len(values)
+        places = {column: first + len(pairs) + index for index, column in enumerate(compared)}
+        on = equal_to_columns(pairs, first)
+        on += [renumber(each, lambda i: places.get(i, i - rows.width), spans) for each in others]
+        return LateralRows(_named(plan, len(values), written.alias), on)
+
+    def _joined_first(
+        self, written: syntax.Derived, select: syntax.Select, rows: Rows
+    ) -> LateralRows:
+        """Return the rows of a SELECT whose items are computed from the pairs of an inner join."""
+        width, spans = self.outer.width, self.context.source_spans
+
+        def finish(joined: Relation) -> Relation:
+            inner = tuple(field.shift(width) for field in rows.relation.fields)
+            binder = ExpressionBinder(
+                Scope((inner, self.outer.fields)),
+                "SELECT",
+                spans,
+                self.context.functions,
+                self.context.zone,
+            )
+            with self.context.report.whole():
+                items = bind_items(binder, select, self.context.report)
+            values = [item.expression for item in items]
+            return self._combine(joined.plan, values, items, written.alias)
+
+        on = [rows.over_both(each, width, spans) for each in rows.correlated]
+        return LateralRows(Relation(rows.relation.plan, ()), on, finish)
+
+    def _in_partitions(
+        self, written: syntax.Derived, select: syntax.Select, rows: Rows, used: frozenset[int]
+    ) -> LateralRows:
+        """Return the rows of any other SELECT, computed for each value of the columns compared."""
+        query, spans = written.query, self.context.source_spans
+        _, between, _ = split_conditions(rows, spans)
+        if between or used:
+            rows, _ = with_outer_values(rows, self.outer, used, written.span, spans)
+        pairs, _, of_outer = split_conditions(rows, spans)
+        keys = [inner for inner, _ in pairs]
+
+        def bind_body(body: syntax.QueryBody, context: Context) -> Plan:
+            assert isinstance(body, syntax.Select)
+            return self.bind_query.of_partitions(body, rows.relation, keys, context)
+
+        if select.distinct_on:
+            plan = bind_body(as_first_rows(query, select), self.context)
+        elif query.limit is not None or query.offset is not None:
+            plan = bind_first_rows(query, self.context, bind_body, len(keys))
+        else:
+            plan = bind_body(select, self.context)
+        width = len(plan.schema) - len(keys)
+        on = equal_to_columns(pairs, self.outer.width + width)
+        on += [renumber(each, lambda i: i - rows.width, spans) for each in of_outer]
+        return LateralRows(_named(plan, width, written.alias), on)
+
+    def _combine(
+        self,
+        plan: Plan,
+        values: Sequence[Expression],
+        items: Sequence[Item],
+        alias: syntax.TableAlias | None,
+    ) -> Relation:
+        """Return the outer row's columns, followed by the subquery's."""
+        outer = self.outer
+        names = [*(column.name for column in outer.plan.schema), *(each.name for each in items)]
+        made = project(plan, [*column_refs(plan)[: outer.width], *values], names)
+        inner = Relation(made, fields_of(made.schema, None)[outer.width :])
+        return Relation(made, outer.fields + apply_alias(inner, alias).fields, outer.row_time)
+
+
+def check_clause(clause: syntax.JoinClause, *, outer: bool) -> None:
+    """Check the kind and the condition of a lateral join, which may be `outer`.
+
+    Raises:
+        Refusal: E301.
+    """
+    condition = clause.condition
+    if condition is not None and not (
+        isinstance(condition, syntax.BooleanLiteral) and condition.value
+    ):
+        raise not_implemented(
+            "conditions of a lateral join",
+            condition.span,
+            help="use ON TRUE, and write the condition in WHERE",
+        )
+    if not outer and clause.kind not in {"CROSS", "INNER"}:
+        raise not_implemented(f"{clause.kind} JOIN of a lateral relation", clause.span)
 
 
 def reads_tables(written: syntax.Relation, functions: Functions) -> bool:
@@ -49,93 +276,59 @@ def reads_tables(written: syntax.Relation, functions: Functions) -> bool:
     return not all(gives_elements(each, functions) for each in written.query.body.relations)
 
 
-def bind_lateral_rows(
-    outer: Relation, written: syntax.Derived, bind_subquery: SubqueryBinder, context: Context
-) -> tuple[Relation, list[Expression]]:
-    """Return the rows of a LATERAL subquery, and the conditions that join them with `outer`.
-
-    Raises:
-        Refusal: E2xx to E4xx.
-        Abandoned: where several parts were refused.
-    """
-    query, select = written.query, written.query.body
-    assert isinstance(select, syntax.Select)
-    if select.distinct or select.distinct_on:
-        raise not_implemented("DISTINCT in a LATERAL subquery over a table", select.span)
-    plain = replace(query, order_by=(), limit=None, offset=None)
-    subquery = bind_subquery(plain, outer.fields)
-    if subquery.is_aggregate:
-        raise not_implemented(
-            "aggregate in a LATERAL subquery over a table",
-            written.span,
-            help="write it as a value: (SELECT COUNT(*) FROM x WHERE x.k = t.k)",
-        )
-    rows, spans = subquery.rows, context.source_spans
-    equalities = equality_keys(rows.correlated, rows.width, spans)
-    pairs = [pair for found in equalities.values() for pair in found]
-    keys = [inner for inner, _ in pairs]
-    others = [each for each in rows.correlated if each not in equalities]
-    compared = sorted({i for each in others for i in columns_in(each) if i < rows.width})
-    plan = rows.relation.plan
-    if query.order_by or query.limit is not None or query.offset is not None:
-        if others or not equalities:
-            raise not_implemented(
-                "comparison with the rows before LATERAL that is not an equality, together with LIMIT"
-                if others
-                else "first rows of a LATERAL subquery without an equality with the rows before it",
-                written.span,
-                help="write WHERE x.k = t.k, and other comparisons in the WHERE of the whole query",
-            )
-        plan = _first_rows(query, select, subquery, keys, context)
-    names = [item.name for item in subquery.items]
-    values = [item.expression for item in subquery.items]
-    hidden = [*keys, *(column_refs(plan)[i] for i in compared)]
-    plan = project(plan, [*values, *hidden], [*names, *(f"key_{i}" for i in range(len(hidden)))])
-    visible = relation_of(plan, None).fields[: len(values)]
-    relation = Relation(plan, visible)
-    if written.alias is not None:
-        relation = apply_alias(relation, written.alias)
-    on = [
-        call("eq", mine, ColumnRef(key.type, key.nullable, outer.width + len(values) + index))
-        for index, (key, mine) in enumerate(pairs)
-    ]
-    first = outer.width + len(values) + len(keys)
-    places = {column: first + index for index, column in enumerate(compared)}
-    on += [renumber(each, lambda i: places.get(i, i - rows.width), spans) for each in others]
-    return relation, on
-
-
-def _first_rows(
-    query: syntax.Query,
-    select: syntax.Select,
-    subquery: Subquery,
-    keys: list[Expression],
-    context: Context,
-) -> Rank:
-    """Return the rows of the subquery that ORDER BY and LIMIT keep for each key.
-
-    Raises:
-        Refusal: E301 without one of the two.
-    """
-    if not query.order_by or query.limit is None:
-        raise not_implemented(
-            "ORDER BY without LIMIT" if query.order_by else "LIMIT without ORDER BY in LATERAL",
-            query.span,
-            help="write ORDER BY x LIMIT n: the first rows of each key",
-        )
-    binder = ExpressionBinder(
-        subquery.rows.relation.scope,
-        "ORDER BY",
-        context.source_spans,
-        context.functions,
-        context.zone,
+def _is_one_row(select: syntax.Select) -> bool:
+    """Return whether a SELECT is an aggregate without GROUP BY, which has one row."""
+    return select.group_by is None and (
+        select.having is not None or has_aggregate_call(select.items)
     )
-    items = [
-        replace(item, expression=resolve_item(item.expression, select)) for item in query.order_by
-    ]
-    order = bind_order(binder, items)
-    ranking = RankCall(RankFunction.ROW_NUMBER, tuple(keys), order)
-    ranked = rank(subquery.rows.relation.plan, ranking, None, None, query.span)
-    skipped, limit = row_bounds(query)
-    assert isinstance(ranked, Rank)
-    return replace(ranked, skipped=skipped, limit=limit)
+
+
+def _is_plain(query: syntax.Query, select: syntax.Select) -> bool:
+    """Return whether each row of a SELECT depends on one row of its FROM."""
+    if query.limit is not None or query.offset is not None or select.qualify is not None:
+        return False
+    calls = (part for item in select.items for part in parts_without_subqueries(item))
+    return (
+        select.group_by is None
+        and not (select.distinct or select.distinct_on or select.windows)
+        and select.emit is None
+        and not any(isinstance(part, syntax.FunctionCall) and part.over for part in calls)
+    )
+
+
+def _with_outer_columns(
+    subquery: Subquery, values_of: Mapping[int, int], spans: SourceSpans
+) -> Subquery:
+    """Return a subquery whose columns of the outer query have a value also if there is no group."""
+
+    def replaced(expression: Expression) -> Expression:
+        return replace_pending(
+            expression,
+            lambda part: (
+                OuterValue(part.type, part.nullable, values_of[part.index])
+                if isinstance(part, ColumnRef) and part.index in values_of
+                else None
+            ),
+            spans,
+        )
+
+    items = (replace(each, expression=replaced(each.expression)) for each in subquery.items)
+    return replace(subquery, items=tuple(items), having=tuple(map(replaced, subquery.having)))
+
+
+def _resolve_outer(expression: Expression, spans: SourceSpans) -> Expression:
+    """Return an expression with the columns of the outer query, which are first after the join."""
+    return replace_pending(
+        expression,
+        lambda part: (
+            ColumnRef(part.type, part.nullable, part.index)
+            if isinstance(part, OuterValue)
+            else None
+        ),
+        spans,
+    )
+
+
+def _named(plan: Plan, width: int, alias: syntax.TableAlias | None) -> Relation:
+    """Return the relation with the first columns of a plan; the others have no name."""
+    return apply_alias(Relation(plan, relation_of(plan, None).fields[:width]), alias)

@@ -15,7 +15,7 @@ from fsql.compiler.binder.frames import in_order_of_time
 from fsql.compiler.binder.rank import bind_order, order_key
 from fsql.compiler.binder.relation import column_refs, filter_relation, project, relation_of
 from fsql.compiler.binder.report import not_implemented, refusal
-from fsql.compiler.binder.scope import matches
+from fsql.compiler.binder.scope import Scope, matches
 from fsql.compiler.expression import AggregateCall, AggregateFunction, Call, ColumnRef, Literal
 from fsql.compiler.logical import (
     AssignWindows,
@@ -52,14 +52,45 @@ def bind_limited(query: syntax.Query, context: Context, bind_body: BodyBinder) -
         return _in_order(query, context, bind_body)
     skipped, limit = row_bounds(query)
     plan, order, width = _bind_order(query, context, bind_body)
-    if limit == skipped:
-        plan = filter_relation(plan, [Literal(BOOLEAN, nullable=False, value=False)])
-    elif not order and append_only(plan):
-        plan = _first_of_all(plan, skipped, limit)
-    else:
-        plan = Rank(plan, (), order, RankFunction.ROW_NUMBER, None, skipped, limit)
+    plan = _first_rows(plan, (), order, (skipped, limit))
     kept = column_refs(plan)[:width]
     return project(plan, kept, [column.name for column in plan.schema[:width]])
+
+
+def bind_first_rows(
+    query: syntax.Query, context: Context, bind_body: BodyBinder, keys: int
+) -> Plan:
+    """Return the plan of a query with LIMIT or OFFSET, for each partition separately.
+
+    `bind_body` returns the values of the partition as its last `keys` columns; they are the last of the
+    result.
+
+    Raises:
+        Refusal: E2xx to E4xx.
+    """
+    bounds = row_bounds(query)
+    plan, order, width = _bind_order(query, context, bind_body, keys)
+    partition = column_refs(plan)[len(plan.schema) - keys :]
+    plan = _first_rows(plan, tuple(partition), order, bounds)
+    kept = [*column_refs(plan)[:width], *partition]
+    return project(
+        plan, kept, [plan.schema[each.index].name for each in kept if isinstance(each, ColumnRef)]
+    )
+
+
+def _first_rows(
+    plan: Plan,
+    partition: tuple[Expression, ...],
+    order: tuple[OrderKey, ...],
+    bounds: tuple[int, int | None],
+) -> Plan:
+    """Return the rows of each partition whose numbers are within the bounds."""
+    skipped, limit = bounds
+    if limit == skipped:
+        return filter_relation(plan, [Literal(BOOLEAN, nullable=False, value=False)])
+    if not order and append_only(plan):
+        return _first_of_all(plan, partition, skipped, limit)
+    return Rank(plan, partition, order, RankFunction.ROW_NUMBER, None, skipped, limit)
 
 
 def _in_order(query: syntax.Query, context: Context, bind_body: BodyBinder) -> Plan:
@@ -149,14 +180,18 @@ def _count(written: syntax.Expression, clause: str) -> int:
 
 
 def _bind_order(
-    query: syntax.Query, context: Context, bind_body: BodyBinder
+    query: syntax.Query, context: Context, bind_body: BodyBinder, keys: int = 0
 ) -> tuple[Plan, tuple[OrderKey, ...], int]:
-    """Return the plan, its order, and the number of the query's columns; further ones are ordered by."""
+    """Return the plan, its order, and the number of the query's columns; further ones are ordered by.
+
+    The last `keys` columns are those of a partition.
+    """
     body = query.body
     if not isinstance(body, syntax.Select) or body.distinct:
         plan = bind_body(body, context)
+        width = len(plan.schema) - keys
         binder = ExpressionBinder(
-            relation_of(plan, None).scope,
+            Scope((relation_of(plan, None).fields[:width],)),
             "ORDER BY",
             context.source_spans,
             context.functions,
@@ -164,17 +199,17 @@ def _bind_order(
         )
         order = tuple(
             order_key(_column_at(plan, index), item)
-            if (index := _column_index(item, len(plan.schema))) is not None
+            if (index := _column_index(item, width)) is not None
             else bind_order(binder, [item])[0]
             for item in query.order_by
         )
-        return plan, order, len(plan.schema)
+        return plan, order, width
     hidden = [item for item in query.order_by if _written_position(item) is None]
     items = tuple(
         syntax.SelectItem(item.span, _resolve_alias(item.expression, body), None) for item in hidden
     )
     plan = bind_body(dataclasses.replace(body, items=(*body.items, *items)), context)
-    width = len(plan.schema) - len(hidden)
+    width = len(plan.schema) - len(hidden) - keys
     hidden_indexes = iter(range(width, len(plan.schema)))
     indexes = [_column_index(item, width) for item in query.order_by]
     order = tuple(
@@ -233,10 +268,12 @@ def _column_at(plan: Plan, index: int) -> Expression:
     return ColumnRef(column.type, column.nullable, index)
 
 
-def _first_of_all(plan: Plan, skipped: int, limit: int | None) -> Plan:
+def _first_of_all(
+    plan: Plan, partition: tuple[Expression, ...], skipped: int, limit: int | None
+) -> Plan:
     """Return the rows of an append-only plan whose number in the total order is within the bounds."""
     number = ColumnRef(BIGINT, nullable=False, index=len(plan.schema))
-    numbered = Over(plan, (), (OverCall(_COUNT, FrameEnd.CURRENT_ROW),), ("row_number",))
+    numbered = Over(plan, partition, (OverCall(_COUNT, FrameEnd.CURRENT_ROW),), ("row_number",))
     bounds = [("gt", skipped)] if skipped else []
     bounds += [] if limit is None else [("le", limit)]
     conditions = [

@@ -44,12 +44,14 @@ if TYPE_CHECKING:
 class RunningCollector:
     """Collects the running aggregates and the ranks of a SELECT with their partitions, each once.
 
-    Over `append_only` input, ROW_NUMBER without ORDER BY is the running COUNT(*).
+    Over `append_only` input, ROW_NUMBER without ORDER BY is the running COUNT(*).  The keys `within` are
+    among those of every partition.
     """
 
     windows: tuple[syntax.NamedWindow, ...]
     source_spans: SourceSpans
     append_only: bool
+    within: tuple[Expression, ...] = ()
     calls: dict[RunningCall, int] = field(default_factory=dict)
     ranks: dict[RankCall, tuple[int, Span]] = field(default_factory=dict)
     spans: dict[Expression, Span] = field(default_factory=dict)
@@ -68,7 +70,8 @@ class RunningCollector:
             aggregates=binder.aggregates,
             spans=self.spans,
         )
-        partition = tuple(inner.bind_and_check_size(key) for key in window.partition_by)
+        own = tuple(inner.bind_and_check_size(key) for key in window.partition_by)
+        partition = (*self.within, *(key for key in own if key not in self.within))
         name = written.name.parts[-1].name.upper()
         function = RANK_FUNCTIONS.get(name)
         if function is not None:

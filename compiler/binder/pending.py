@@ -49,6 +49,13 @@ class SubqueryValue(Expression):
 
 
 @dataclass(frozen=True, eq=False)
+class OuterValue(Expression):
+    """The value of the outer query's column at `index`, next to aggregates of a LATERAL subquery."""
+
+    index: int
+
+
+@dataclass(frozen=True, eq=False)
 class NavigationValue(Expression):
     """The value of the navigation at `index` among those of a clause of MATCH_RECOGNIZE."""
 

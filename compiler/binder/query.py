@@ -13,7 +13,7 @@ from fsql.compiler.binder.limit import bind_limited
 from fsql.compiler.binder.limits import check_depth
 from fsql.compiler.binder.relation import check_column_names, column_refs, project
 from fsql.compiler.binder.report import refusal
-from fsql.compiler.binder.select import bind_select
+from fsql.compiler.binder.select import bind_partitioned, bind_select
 from fsql.compiler.binder.set_operations import bind_counts, distinct_rows, union
 from fsql.compiler.diagnostics import Diagnostic, Label
 
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from fsql.compiler.binder.context import Context
+    from fsql.compiler.binder.relation import Relation
+    from fsql.compiler.expression import Expression
     from fsql.compiler.logical import Plan
     from fsql.compiler.text.source import Span
 
@@ -39,6 +41,22 @@ def bind_query(query: syntax.Query, context: Context) -> Plan:
     if query.order_by or query.limit is not None or query.offset is not None:
         return bind_limited(query, context, _bind_body)
     return _bind_body(query.body, context)
+
+
+class _QueryBinder:
+    """See `query_binder.QueryBinder`."""
+
+    def __call__(self, query: syntax.Query, context: Context) -> Plan:
+        return bind_query(query, context)
+
+    def of_partitions(
+        self,
+        select: syntax.Select,
+        relation: Relation,
+        partition: Sequence[Expression],
+        context: Context,
+    ) -> Plan:
+        return bind_partitioned(select, relation, partition, context, self)
 
 
 def bind_view(
@@ -99,7 +117,7 @@ def _with_common_tables(tables: Sequence[syntax.CommonTable], context: Context) 
 def _bind_body(body: syntax.QueryBody, context: Context) -> Plan:
     match body:
         case syntax.Select():
-            return bind_select(body, context, bind_query)
+            return bind_select(body, context, _QueryBinder())
         case syntax.Query():
             return bind_query(body, context)
         case syntax.SetOperation():

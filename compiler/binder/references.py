@@ -78,3 +78,15 @@ def parts_of(expression: syntax.Syntax) -> Iterator[syntax.Syntax]:
         elif isinstance(value, syntax.Syntax):
             yield value
             waiting.extend(syntax.parts(value))
+
+
+def parts_without_subqueries(expression: syntax.Syntax) -> Iterator[syntax.Syntax]:
+    """Yield the expression and its parts that are not in subqueries."""
+    waiting: list[object] = [expression]
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, tuple):
+            waiting.extend(value)
+        elif isinstance(value, syntax.Syntax) and not isinstance(value, syntax.Query):
+            yield value
+            waiting.extend(syntax.parts(value))

@@ -23,17 +23,20 @@ if TYPE_CHECKING:
 class Relation:
     """A plan and the names of its columns; hidden columns have no field.
 
-    `row_time` is the index of the hidden column with the time of each row, if that is requested.
+    `row_time` is the index of the hidden column with the time of each row, if that is requested.  `outer` are
+    columns with values of the outer query, whose names those of the relation hide.
     """
 
     plan: Plan
     fields: Layer
     row_time: int | None = None
+    outer: Layer = ()
 
     @property
     def scope(self) -> Scope:
         """Return the scope in which only the relation's columns are visible."""
-        return Scope((self.fields,), self.row_time)
+        layers = (self.fields, self.outer) if self.outer else (self.fields,)
+        return Scope(layers, self.row_time)
 
     @property
     def width(self) -> int:

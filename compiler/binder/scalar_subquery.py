@@ -87,12 +87,27 @@ class SubqueryCollector:
         outer_keys, keys = self._keys(subquery)
         self.context.report.warn(unbounded_warning(written.span))
         if subquery.is_aggregate:
-            plan, value = self._aggregate(subquery, keys)
+            plan, (value,), having = self._aggregate(subquery, keys)
+            if having:
+                nothing = Literal(value.type, nullable=True, value=None)
+                value = make_case([(combine_balanced("and", having), value)], nothing)
         else:
             _check_rows(written.query, subquery, keys)
             plan, value = self._single(subquery, keys)
         self._add(plan, outer_keys, keys, written.span)
         return value
+
+    def add_row(self, subquery: Subquery) -> tuple[list[Expression], list[Expression]]:
+        """Return the columns of an aggregate without GROUP BY, and the conditions of its HAVING.
+
+        Raises:
+            Refusal: E2xx to E4xx.
+        """
+        outer_keys, keys = self._keys(subquery)
+        self.context.report.warn(unbounded_warning(subquery.span))
+        plan, values, having = self._aggregate(subquery, keys)
+        self._add(plan, outer_keys, keys, subquery.span)
+        return values, having
 
     def bind_test(
         self, binder: ExpressionBinder, written: syntax.InSubquery | syntax.Exists
@@ -209,8 +224,10 @@ class SubqueryCollector:
         only_outer = [zero_where(shift_columns(each, -rows.width, spans)) for each in rest]
         return [outer for _, outer in pairs] + only_outer, [inner for inner, _ in pairs]
 
-    def _aggregate(self, subquery: Subquery, keys: list[Expression]) -> tuple[Plan, Expression]:
-        """Return the groups by the keys, and the expression of the value, of a group or of no rows."""
+    def _aggregate(
+        self, subquery: Subquery, keys: list[Expression]
+    ) -> tuple[Plan, list[Expression], list[Expression]]:
+        """Return the groups by the keys, and the items and HAVING, of a group or of no rows."""
         assert subquery.aggregates is not None
         collector, spans = subquery.aggregates, self.context.source_spans
         relation = subquery.rows.relation
@@ -234,14 +251,11 @@ class SubqueryCollector:
                 return value
             return call("coalesce", value, Literal(part.type, nullable=False, value=0))
 
-        item, *having = (
-            replace_pending(groups.carry(each, subquery.spans), value_of, spans)
-            for each in (subquery.items[0].expression, *subquery.having)
+        values, having = (
+            [replace_pending(groups.carry(each, subquery.spans), value_of, spans) for each in part]
+            for part in ([item.expression for item in subquery.items], subquery.having)
         )
-        if having:
-            nothing = Literal(item.type, nullable=True, value=None)
-            item = make_case([(combine_balanced("and", having), item)], nothing)
-        return plan, item
+        return plan, values, having
 
     def _single(self, subquery: Subquery, keys: list[Expression]) -> tuple[Plan, Expression]:
         """Return the rows, of which at most one has each key, with the keys first; and the value."""

@@ -48,9 +48,11 @@ from fsql.compiler.logical import append_only
 from fsql.compiler.node import walk
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from fsql.compiler.binder.context import Context
+    from fsql.compiler.binder.query_binder import QueryBinder
     from fsql.compiler.binder.scalar_subquery import Carry, SubqueryCollector
-    from fsql.compiler.binder.where import QueryBinder
     from fsql.compiler.logical import Plan
 
 
@@ -70,13 +72,31 @@ def bind_select(select: syntax.Select, context: Context, bind_query: QueryBinder
     hinted = with_hints(select, context)
     with context.report.whole():
         relation = bind_rows(select, hinted, bind_query).relation
-        relation, window = _assign_windows(select, relation, hinted)
-        plan = _SelectBinder(select, relation, window, hinted, bind_query).bind()
+        plan = bind_partitioned(select, relation, (), hinted, bind_query)
     if hinted.skews is not context.skews:
         hinted.skews.warn_unused(context.report)
     if hinted.time_to_live is not context.time_to_live:
         hinted.time_to_live.check_all_ends(plan, select.span)
     return plan
+
+
+def bind_partitioned(
+    select: syntax.Select,
+    relation: Relation,
+    partition: Sequence[Expression],
+    context: Context,
+    bind_query: QueryBinder,
+) -> Plan:
+    """Return the plan of a SELECT over the rows of FROM and WHERE: see `QueryBinder.of_partitions`.
+
+    Raises:
+        Refusal: E2xx to E4xx.
+        Abandoned: where several parts were refused.
+    """
+    relation, window = _assign_windows(select, relation, context)
+    keys = [Key(each, f"key_{index}", select.span) for index, each in enumerate(partition)]
+    with context.report.whole():
+        return _SelectBinder(select, relation, window, keys, context, bind_query).bind()
 
 
 def _assign_windows(
@@ -132,12 +152,14 @@ class _SelectBinder:
         select: syntax.Select,
         relation: Relation,
         window: list[Key],
+        partition: list[Key],
         context: Context,
         bind_query: QueryBinder,
     ) -> None:
         self._select = select
         self._relation = relation
         self._window = window
+        self._partition = partition
         self._report = context.report
         self._source_spans = context.source_spans
         self._functions = context.functions
@@ -147,7 +169,10 @@ class _SelectBinder:
             append_only=append_only(relation.plan), grouping=select.group_by is not None
         )
         self._running = RunningCollector(
-            select.windows, context.source_spans, append_only(relation.plan)
+            select.windows,
+            context.source_spans,
+            append_only(relation.plan),
+            tuple(key.expression for key in partition),
         )
         self._subqueries = subquery_collector(context, bind_query)
         self._having_subqueries = subquery_collector(context, bind_query)
@@ -178,6 +203,7 @@ class _SelectBinder:
         """
         with self._report.whole():
             items = bind_items(self._items_binder, self._select, self._report)
+            items += [Item(key.expression, key.name, key.span, None) for key in self._partition]
             having = self._having(items)
             qualify = self._qualify(items)
             keys = self._keys(items)
@@ -305,7 +331,7 @@ class _SelectBinder:
         binder.refused = refused_names(items)
 
         if self._select.group_by_all:
-            return GroupKeys.of((self._keys_of_all(items),))
+            return GroupKeys.of(((*self._keys_of_all(items), *self._partition),))
 
         def bind(element: syntax.Expression) -> tuple[Key, ...]:
             if isinstance(element, syntax.FunctionCall) and is_window_call(element):
@@ -331,7 +357,7 @@ class _SelectBinder:
         sets: tuple[tuple[Key, ...], ...] = ((),)
         with self._report.part():
             sets = bind_sets(self._select.group_by or (), bind)
-        return GroupKeys.of(sets)
+        return GroupKeys.of([(*one, *self._partition) for one in sets])
 
     def _keys_of_all(self, items: list[Item]) -> tuple[Key, ...]:
         """Return the keys of GROUP BY ALL: the items that are not computed from groups."""

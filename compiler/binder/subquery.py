@@ -11,17 +11,21 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from fsql.compiler import syntax
+from fsql.compiler.binder.aggregate import AggregateCollector
+from fsql.compiler.binder.expression import ExpressionBinder
+from fsql.compiler.binder.items import bind_items
 from fsql.compiler.binder.join import renumber
 from fsql.compiler.binder.other_aggregates import OTHER_AGGREGATES
-from fsql.compiler.binder.references import outer_reference, parts_of
+from fsql.compiler.binder.references import outer_reference, parts_without_subqueries
 from fsql.compiler.binder.report import not_implemented
 from fsql.compiler.diagnostics import Diagnostic, Label
 from fsql.compiler.functions.aggregates import AGGREGATES
+from fsql.compiler.logical import append_only
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
-    from fsql.compiler.binder.aggregate import AggregateCollector
+    from fsql.compiler.binder.context import Context
     from fsql.compiler.binder.items import Item
     from fsql.compiler.binder.relation import Relation
     from fsql.compiler.binder.scope import Layer
@@ -86,6 +90,30 @@ def correlatable(query: syntax.Query) -> syntax.Select | None:
     return None if closed or select.windows or select.distinct_on else select
 
 
+def bind_items_of(select: syntax.Select, span: Span, rows: Rows, context: Context) -> Subquery:
+    """Return a subquery over its rows, with its select items and HAVING.
+
+    Raises:
+        Refusal: E2xx to E4xx.
+        Abandoned: where several items were refused.
+    """
+    collector = AggregateCollector(append_only=append_only(rows.relation.plan), may_be_empty=True)
+    binder = ExpressionBinder(
+        rows.relation.scope,
+        "SELECT",
+        context.source_spans,
+        context.functions,
+        context.zone,
+        collector,
+    )
+    with context.report.whole():
+        items = tuple(bind_items(binder, select, context.report))
+        having: tuple[Expression, ...] = ()
+        if select.having is not None:
+            having = (binder.bind_condition_and_check_size(select.having),)
+    return Subquery(rows, items, span, select, collector, having, binder.spans)
+
+
 def refuse_outer(part: syntax.Syntax, subquery: syntax.Query, outer: Layer) -> None:
     """Refuse columns of the outer query in a part of a subquery that does not support them.
 
@@ -121,8 +149,7 @@ def refuse_aggregate(query: syntax.Query) -> None:
             case syntax.SetOperation():
                 waiting += [body.first, *(term.right for term in body.terms)]
             case syntax.Select(group_by=None, items=items, having=having):
-                parts = (part for item in items for part in parts_of(item))
-                if having is not None or any(map(_is_aggregate, parts)):
+                if having is not None or has_aggregate_call(items):
                     raise not_implemented(
                         "aggregate without GROUP BY after WITH, or with LIMIT or a set operation",
                         body.span,
@@ -130,6 +157,11 @@ def refuse_aggregate(query: syntax.Query) -> None:
                     )
             case _:
                 pass
+
+
+def has_aggregate_call(items: Sequence[syntax.Syntax]) -> bool:
+    """Return whether an aggregate is called in any of the items, and not only in their subqueries."""
+    return any(_is_aggregate(part) for item in items for part in parts_without_subqueries(item))
 
 
 def _is_aggregate(part: syntax.Syntax) -> bool:

@@ -11,10 +11,9 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from fsql.compiler import syntax
-from fsql.compiler.binder.aggregate import AggregateCollector
 from fsql.compiler.binder.expression import ExpressionBinder
 from fsql.compiler.binder.from_clause import FromBinder, emits_changes
-from fsql.compiler.binder.items import Item, bind_items
+from fsql.compiler.binder.items import Item
 from fsql.compiler.binder.join import columns_in
 from fsql.compiler.binder.membership import join_test, read_test, tested_query
 from fsql.compiler.binder.outer_join import with_columns
@@ -26,22 +25,18 @@ from fsql.compiler.binder.scope import Scope
 from fsql.compiler.binder.subquery import (
     Rows,
     Subquery,
+    bind_items_of,
     correlatable,
     refuse_aggregate,
     refuse_outer,
 )
-from fsql.compiler.logical import append_only
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from fsql.compiler.binder.context import Context
+    from fsql.compiler.binder.query_binder import QueryBinder
     from fsql.compiler.binder.relation import Relation
     from fsql.compiler.binder.scope import Layer
     from fsql.compiler.expression import Expression
-    from fsql.compiler.logical import Plan
-
-    QueryBinder = Callable[[syntax.Query, Context], Plan]
 
 
 def bind_rows(
@@ -54,9 +49,10 @@ def bind_rows(
     where = _and_parts(select.where)
     plain = tuple(read_condition(each) for each in where if not has_subquery(each))
     bind = partial(_bind_within, context, bind_query)
-    source = FromBinder(*(context, plain, bind_query, bind), changes=emits_changes(select)).bind(
-        select
-    )
+    lateral = partial(_bind_lateral, context, bind_query)
+    source = FromBinder(
+        *(context, plain, bind_query, bind, lateral), changes=emits_changes(select)
+    ).bind(select)
     relation, width = source.relation, source.relation.width
     scope = Scope(_layers(relation, width, outer), relation.row_time)
     kept: list[Expression] = []
@@ -121,6 +117,12 @@ def _bind_within(
     return bind_subquery(query, context, bind_query, outer)
 
 
+def _bind_lateral(
+    context: Context, bind_query: QueryBinder, select: syntax.Select, outer: Layer
+) -> Rows:
+    return bind_rows(select, context, bind_query, outer)
+
+
 def _and_parts(condition: syntax.Expression | None) -> tuple[syntax.Expression, ...]:
     if condition is None:
         return ()
@@ -158,19 +160,4 @@ def bind_subquery(
         refuse_outer(part, query, outer)
     with context.report.whole():
         rows = bind_rows(select, context, bind_query, outer)
-        collector = AggregateCollector(
-            append_only=append_only(rows.relation.plan), may_be_empty=True
-        )
-        binder = ExpressionBinder(
-            rows.relation.scope,
-            "SELECT",
-            context.source_spans,
-            context.functions,
-            context.zone,
-            collector,
-        )
-        items = tuple(bind_items(binder, select, context.report))
-        having: tuple[Expression, ...] = ()
-        if select.having is not None:
-            having = (binder.bind_condition_and_check_size(select.having),)
-    return Subquery(rows, items, query.span, select, collector, having, binder.spans)
+        return bind_items_of(select, query.span, rows, context)

@@ -1,4 +1,4 @@
-"""Random queries with subqueries in expressions, over small tables in which keys meet and values are NULL."""
+"""Random queries with subqueries and LATERAL, over small tables with few keys and with NULLs."""
 
 from __future__ import annotations
 
@@ -60,7 +60,9 @@ class _Writer:
         self.aliases = 0
 
     def query(self) -> str:
-        """Return SELECT … WHERE, sometimes grouped."""
+        """Return SELECT … WHERE, sometimes grouped, or a LATERAL join."""
+        if self.random.random() < 0.3:
+            return self.lateral()
         conditions = [self.condition() for _ in range(self.random.choice((1, 1, 2)))]
         if self.random.random() < 0.3:
             other = self.random.choice((self.column("a"), self.value("a")))
@@ -128,6 +130,57 @@ class _Writer:
         )
         having = " HAVING COUNT(*) <> 1" if self.random.random() < 0.1 else ""
         return f"(SELECT {item} FROM {table} AS {alias}{where}{having})"
+
+    def lateral(self) -> str:
+        """Return the join of a, or of a and another table, with a LATERAL subquery."""
+        join = self.random.choice((", LATERAL ({}) AS x", " CROSS JOIN LATERAL ({}) AS x"))
+        if self.random.random() < 0.6:
+            join = " LEFT JOIN LATERAL ({}) AS x ON TRUE"
+        columns = ", ".join(f"x.x{place}" for place in range(2))
+        source = "a"
+        if self.random.random() < 0.15:
+            source = "a JOIN c ON c.n = a.n"
+        joined = join.format(self.lateral_subquery())
+        if self.random.random() < 0.2:
+            again = f"SELECT COUNT(*) AS m FROM b AS z WHERE z.n {self.random.choice('=<')} x.x0"
+            joined += f", LATERAL ({again}) AS y"
+            columns += ", y.m"
+        where = f" WHERE {self.plain('a')}" if self.random.random() < 0.3 else ""
+        return f"SELECT a.k, a.v, a.n, {columns} FROM {source}{joined}{where}"
+
+    def lateral_subquery(self) -> str:
+        """Return a subquery with two columns: plain, aggregated, grouped, distinct, or of the first rows."""
+        random, table = self.random, self.random.choice(TABLES)
+        conditions = []
+        if random.random() < 0.8:
+            equal = random.choice(("=", "=", "=", "<", "IS NOT DISTINCT FROM"))
+            conditions.append(f"{self.column('s')} {equal} {self.column('a')}")
+        if random.random() < 0.2:
+            conditions.append(f"{self.column('s')} <= {self.column('a')}")
+        conditions += [self.plain("s")] if random.random() < 0.3 else []
+        conditions += [self.plain("a")] if random.random() < 0.2 else []
+        random.shuffle(conditions)
+        where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
+        rows = f"FROM {table} AS s{where}"
+        one = random.choice(("s.v", "s.n", "s.v", "s.v + a.n", "COALESCE(s.k, 2)"))
+        having = random.choice(("", "", " HAVING COUNT(*) > 1"))
+        first = f" ORDER BY x0 NULLS LAST, x1 NULLS LAST LIMIT {random.choice('12')}"
+        count = random.choice(("COUNT(*)", "MAX(s.v)", "COUNT(s.v) + MIN(s.n)", "SUM(a.n + s.k)"))
+        with_outer = "a." in count
+        return random.choice(
+            (
+                f"SELECT {one} AS x0, s.k AS x1 {rows}",
+                f"SELECT {one} AS x0, s.k AS x1 {rows}{first}",
+                f"SELECT {one} AS x0, s.k AS x1 {rows}{first} OFFSET 1",
+                f"SELECT DISTINCT {one} AS x0, s.k AS x1 {rows}",
+                f"SELECT DISTINCT ON (s.k) {one} AS x0, s.k AS x1 {rows} ORDER BY s.k, x0 NULLS LAST",
+                f"SELECT {count} AS x0, COUNT(*) AS x1 {rows}{having}",
+                f"SELECT {count} AS x0, COUNT(*){'' if with_outer else ' + a.n'} AS x1 {rows}",
+                f"SELECT {one} AS x0, {count} AS x1 {rows} GROUP BY {one}{having}",
+                f"SELECT {one} AS x0, {count} AS x1 {rows} GROUP BY {one}{having}{first}",
+                f"SELECT {one} AS x0, ROW_NUMBER() OVER (ORDER BY {one}, s.v, s.n) AS x1 {rows}",
+            )
+        )
 
     def subquery(self, outer: str, items: str, depth: int, *, value: bool = False) -> str:
         """Return a SELECT, mostly correlated."""
