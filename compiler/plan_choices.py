@@ -1,7 +1,7 @@
 """The parts of a tick plan that a tick may change in addition to owners.
 
-They are the policies of folds, the order of filters, which folds get rows of hot keys pre-aggregated, and how
-much of a table other workers process than those that read it.
+They are the policies of folds, the order of filters, which folds get rows of hot keys pre-aggregated, how
+much of a table other workers process than those that read it, and for how long readers wait for more rows.
 
 Contract.  Any choices that `fault_of_choices` accepts give a plan that releases the same bytes, and has the
 same stages, operators, exchanges, ports and state.
@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.functions.evaluate import fallible
 from fsql.compiler.graph import Select
+from fsql.compiler.logical import TimeKind
 from fsql.compiler.pre_aggregation import may_pre_aggregate, pre_aggregations_of
 from fsql.compiler.rules.conjuncts import conjunction, conjuncts
 from fsql.compiler.serialize import ID_DIGITS, canonical_bytes, digest
@@ -58,16 +59,20 @@ class PlanChoices:
     `policies` are those of folds, by operator id, and `filters` the order of filters.  `pre_aggregations`
     has for folds the number of rows of a key in a batch from which they are pre-aggregated, 0 for never.
     `rebalanced` has for tables, by name, the percentage of rows that the worker of a front sends to other
-    workers before the first stage.
+    workers before the first stage, and `lingers` for how many milliseconds it waits between two small chunks.
     """
 
     policies: tuple[tuple[str, Policy], ...] = ()
     filters: tuple[FilterOrder, ...] = ()
     pre_aggregations: tuple[tuple[str, int], ...] = ()
     rebalanced: tuple[tuple[str, int], ...] = ()
+    lingers: tuple[tuple[str, int], ...] = ()
 
 
 NO_CHOICES = PlanChoices()
+
+LINGER_MS_MAX: Final = 1_000
+"""The maximum linger of a table in milliseconds."""
 
 CONDITION: Final = "#"
 """Separates the filter run and the number of the conjunct in the name of a condition."""
@@ -127,6 +132,9 @@ def choices_of(plan: TickPlan) -> PlanChoices:
         ),
         tuple(sorted(pre_aggregations_of(plan).items())),
         tuple(sorted((head.table.name, head.rebalanced) for head in _sources(plan))),
+        tuple(
+            sorted((head.table.name, head.linger_ms) for head in _sources(plan) if may_linger(head))
+        ),
     )
 
 
@@ -150,7 +158,7 @@ def fault_of_choices(plan: TickPlan, choices: PlanChoices) -> str:
         given = sorted(number for group in order.groups for number in group)
         if not all(order.groups) or given != list(range(len(runs[order.run].conjuncts))):
             return f"the filters of stage {order.stage} do not have each conjunct once"
-    return _fault_of_pre_aggregations(plan, choices) or _fault_of_rebalanced(plan, choices)
+    return _fault_of_pre_aggregations(plan, choices) or _fault_of_tables(plan, choices)
 
 
 def _fault_of_pre_aggregations(plan: TickPlan, choices: PlanChoices) -> str:
@@ -183,22 +191,43 @@ def folds_behind(plan: TickPlan, table: str) -> list[FoldHead]:
     return [head for head in heads if isinstance(head, FoldHead)]
 
 
-def _fault_of_rebalanced(plan: TickPlan, choices: PlanChoices) -> str:
+def _fault_of_tables(plan: TickPlan, choices: PlanChoices) -> str:
     tables = {head.table.name for head in _sources(plan)}
-    for table, percent in choices.rebalanced:
+    for table, _ in (*choices.rebalanced, *choices.lingers):
         if table not in tables:
             return f"the plan does not read a table {table}"
+    for table, percent in choices.rebalanced:
         if not 0 <= percent <= 100:
             return f"{percent} percent of the rows of {table} cannot be rebalanced"
     if len({table for table, _ in choices.rebalanced}) < len(choices.rebalanced):
         return "a table is rebalanced twice"
+    return _fault_of_lingers(plan, choices)
+
+
+def may_linger(head: SourceHead) -> bool:
+    """Return whether a reader that waits gets larger chunks.
+
+    Rows that have arrived at different times are in different chunks, so the reader would only be slower.
+    """
+    return head.table.time is not TimeKind.ARRIVAL
+
+
+def _fault_of_lingers(plan: TickPlan, choices: PlanChoices) -> str:
+    may = {head.table.name for head in _sources(plan) if may_linger(head)}
+    for table, milliseconds in choices.lingers:
+        if table not in may:
+            return f"{table} cannot have a linger: its rows have the times of their arrival"
+        if not 0 <= milliseconds <= LINGER_MS_MAX:
+            return f"{table} cannot have a linger of {milliseconds} ms; the maximum is {LINGER_MS_MAX:,} ms"
+    if len({table for table, _ in choices.lingers}) < len(choices.lingers):
+        return "a table has two lingers"
     return ""
 
 
 def with_choices(plan: TickPlan, choices: PlanChoices) -> TickPlan:
     """Return the plan with these choices, which must be valid for it."""
     policies, least_rows = dict(choices.policies), dict(choices.pre_aggregations)
-    rebalanced = dict(choices.rebalanced)
+    rebalanced, lingers = dict(choices.rebalanced), dict(choices.lingers)
     stages = []
     for number, stage in enumerate(plan.stages):
         orders = {each.run: each.groups for each in choices.filters if each.stage == number}
@@ -207,9 +236,11 @@ def with_choices(plan: TickPlan, choices: PlanChoices) -> TickPlan:
         head = stage.head
         if isinstance(head, FoldHead) and head.operator in policies:
             stage = replace(stage, head=replace(head, policy=policies[head.operator]))  # noqa: PLW2901
-        elif isinstance(head, SourceHead) and head.table.name in rebalanced:
-            percent = rebalanced[head.table.name]
-            stage = replace(stage, head=replace(head, rebalanced=percent))  # noqa: PLW2901
+        elif isinstance(head, SourceHead) and (rebalanced or lingers):
+            percent = rebalanced.get(head.table.name, head.rebalanced)
+            linger_ms = lingers.get(head.table.name, head.linger_ms)
+            head = replace(head, rebalanced=percent, linger_ms=linger_ms)
+            stage = replace(stage, head=head)  # noqa: PLW2901
         sends = tuple(_with_pre_aggregation(plan, stage, each, least_rows) for each in stage.sends)
         stages.append(stage if sends == stage.sends else replace(stage, sends=sends))
     return replace(plan, stages=tuple(stages))

@@ -40,10 +40,12 @@ class SourceHead:
     """The stage begins with the rows of a table.
 
     The worker of a front sends `rebalanced` percent of the rows to other workers before the first step.
+    Between two chunks of a split it waits for `linger_ms` milliseconds, if the first one has few rows.
     """
 
     table: Table
     rebalanced: int = 0
+    linger_ms: int = 0
 
 
 @dataclass(frozen=True, slots=True)

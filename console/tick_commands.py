@@ -120,8 +120,9 @@ def tick_plan(
     runs of filters that can be reordered, each a list of filters, and each filter a list of conditions.
     Rows go through the filters in order.  A condition may be moved to another filter of its run, or to
     a new one.  "pre_aggregations" has for folds from how many rows of a key in a batch these are
-    pre-aggregated, 0 for never, and "rebalanced" for tables how many percent of their rows the workers that
-    read them send to others.  What is removed from a list stays as it is.
+    pre-aggregated, 0 for never, "rebalanced" for tables how many percent of their rows the workers that
+    read them send to others, and "lingers" for tables for how many milliseconds these workers wait between
+    two small chunks of a split.  What is removed from a list stays as it is.
     """
     from fsql.console.ticks import print_choices
 

@@ -3,8 +3,8 @@
 The file has one JSON object: the digest of the job's logical plan, the policy of each fold, for each filter
 run the conjuncts of each filter in the order of their evaluation, for each fold that may get pre-aggregated
 rows, the number of rows of a key in a batch from which they are pre-aggregated, and for each table the
-percentage of its rows that its readers send to other workers before the first stage.  Omitted choices are
-unchanged.
+percentage of its rows that its readers send to other workers before the first stage, and its linger.  Omitted
+choices are unchanged.
 """
 
 from __future__ import annotations
@@ -65,6 +65,11 @@ class _Rebalanced(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     percent: int
 
 
+class _Linger(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    table: str
+    milliseconds: int
+
+
 class ChoicesFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The content of a file; see above."""
 
@@ -73,6 +78,7 @@ class ChoicesFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     filters: tuple[_Filters, ...] = ()
     pre_aggregations: tuple[_PreAggregation, ...] = ()
     rebalanced: tuple[_Rebalanced, ...] = ()
+    lingers: tuple[_Linger, ...] = ()
 
 
 def plan_of(job: JobDescription, choices: PlanChoices) -> TickPlan:
@@ -121,7 +127,9 @@ def choices_file_of(job: JobDescription, plan: TickPlan) -> ChoicesFile:
         if fold.operator in least_rows
     ]
     rebalanced = tuple(_Rebalanced(*each) for each in choices_of(plan).rebalanced)
-    return ChoicesFile(job.plan, tuple(folds), tuple(filters), tuple(pre_aggregations), rebalanced)
+    lingers = tuple(_Linger(*each) for each in choices_of(plan).lingers)
+    of_folds = tuple(folds), tuple(filters), tuple(pre_aggregations)
+    return ChoicesFile(job.plan, *of_folds, rebalanced, lingers)
 
 
 def file_text(file: ChoicesFile) -> str:
@@ -150,7 +158,8 @@ def read_choices(path: Path, job: JobDescription, plan: TickPlan) -> PlanChoices
     orders = tuple(_order(filters, plan, path) for filters in found.filters)
     least_rows = tuple((fold.operator, fold.least_rows) for fold in found.pre_aggregations)
     rebalanced = tuple((each.table, each.percent) for each in found.rebalanced)
-    choices = PlanChoices(policies, orders, least_rows, rebalanced)
+    lingers = tuple((each.table, each.milliseconds) for each in found.lingers)
+    choices = PlanChoices(policies, orders, least_rows, rebalanced, lingers)
     wrong = fault_of_choices(plan, choices)
     if wrong:
         raise _invalid(f'"{path}": {wrong}')

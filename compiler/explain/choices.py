@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from fsql.compiler.owner_map import OwnerMap
     from fsql.compiler.owners import Owners
-    from fsql.compiler.plan_choices import FilterOrder
+    from fsql.compiler.plan_choices import FilterOrder, PlanChoices
     from fsql.compiler.tick_plan import TickPlan
 
 FilterTexts = tuple[tuple[str, ...], ...]
@@ -83,15 +83,23 @@ def changed_choices(before: TickPlan, after: TickPlan) -> Iterator[str]:
         if least != least_rows[operator]:
             was_text = pre_aggregation_text(least_rows[operator])
             yield f"rows for {operator}: {pre_aggregation_text(least)}, was: {was_text}"
+    yield from _changed_tables(old, new)
+    for was, now in zip(old.filters, new.filters, strict=True):
+        if was != now:
+            texts = [_text(filter_texts(before, order)) for order in (now, was)]
+            yield f"filters of stage {now.stage}: {texts[0]}; was {texts[1]}"
+
+
+def _changed_tables(old: PlanChoices, new: PlanChoices) -> Iterator[str]:
     rebalanced = dict(old.rebalanced)
     for table, percent in new.rebalanced:
         if percent != rebalanced[table]:
             was_text = rebalanced_text(rebalanced[table])
             yield f"rows of {table}: {rebalanced_text(percent)}, was: {was_text}"
-    for was, now in zip(old.filters, new.filters, strict=True):
-        if was != now:
-            texts = [_text(filter_texts(before, order)) for order in (now, was)]
-            yield f"filters of stage {now.stage}: {texts[0]}; was {texts[1]}"
+    lingers = dict(old.lingers)
+    for table, milliseconds in new.lingers:
+        if milliseconds != lingers[table]:
+            yield f"linger of {table}: {linger_text(milliseconds)}, was: {linger_text(lingers[table])}"
 
 
 def pre_aggregation_text(least: int) -> str:
@@ -102,6 +110,11 @@ def pre_aggregation_text(least: int) -> str:
 def rebalanced_text(percent: int) -> str:
     """Return how much of a table its readers send to other workers before the first stage."""
     return f"{percent} % to other workers" if percent else "not rebalanced"
+
+
+def linger_text(milliseconds: int) -> str:
+    """Return for how long the reader of a table waits between two small chunks."""
+    return f"{milliseconds} ms" if milliseconds else "none"
 
 
 def _text(filters: FilterTexts) -> str:

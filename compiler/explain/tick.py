@@ -17,7 +17,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler import tick_plan as t
-from fsql.compiler.explain.choices import pre_aggregation_text, rebalanced_text
+from fsql.compiler.explain.choices import linger_text, pre_aggregation_text, rebalanced_text
 from fsql.compiler.explain.document import json_text
 from fsql.compiler.explain.functions import combine_parts, function_name, function_parts, key_texts
 from fsql.compiler.explain.literals import name_text
@@ -99,8 +99,11 @@ def _stage_lines(
         yield f"  policy: {_policy_text(stage.head)}; operator: {stage.head.operator}"
         if stage.head.marks_replacements:
             yield "  marks replacements, retracts nothing"
-    elif stage.head.rebalanced:
-        yield f"  rows: {rebalanced_text(stage.head.rebalanced)}"
+    else:
+        if stage.head.rebalanced:
+            yield f"  rows: {rebalanced_text(stage.head.rebalanced)}"
+        if stage.head.linger_ms:
+            yield f"  linger: {linger_text(stage.head.linger_ms)}"
     if details:
         yield f"  columns: {columns_text(t.schema_of(stage, t.HEAD))}"
     width = max((len(_step_name(step.input)) for step in stage.steps), default=0)
@@ -189,8 +192,9 @@ def _stage_json(stage: t.Stage, scan_lines: ScanLines) -> JsonObject:
             "repairs_free": head.repairs_free,
             "marks_replacements": head.marks_replacements,
         }
-    elif head.rebalanced:
-        more = {"rebalanced": head.rebalanced}
+    else:
+        chosen = {"rebalanced": head.rebalanced, "linger_ms": head.linger_ms}
+        more = {name: value for name, value in chosen.items() if value}
     return {
         "head": {
             "operation": _head_name(head),

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fsql.runtime.cluster.frames import COORDINATOR
+from fsql.runtime.dataflow.read_ahead import BYTES_FEW
 from fsql.runtime.ports import Wait
 
 if TYPE_CHECKING:
@@ -70,7 +71,10 @@ class FrontReading:
             )
             self._metrics.on_chunk(here.front, now)
             here.read_ahead.on_chunk(here.front, now)
-            pause = here.read_ahead.pause(len(read.chunk.rows), now)
+            linger = 0.0
+            if read.chunk.bytes_read <= BYTES_FEW:
+                linger = self._worker.pipelines.linger_of(here.ordinal)
+            pause = here.read_ahead.pause(len(read.chunk.rows), now, linger)
             here.waits_until = now + pause if pause else 0.0
             self._half_read.append(here)
             self._links.put_effects(first)

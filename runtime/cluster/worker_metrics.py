@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from fsql.runtime.cluster.worker_statistics import OutputCounts, WorkerStatistics
 from fsql.runtime.dataflow.freshness import Freshness
 from fsql.runtime.dataflow.metrics import MeasuredOperator, Metrics
+from fsql.runtime.ports import Chunk
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -49,7 +50,8 @@ class WorkerMetrics:
         self._messages += 1
 
     def on_read(self, read: ChunkRead) -> None:
-        """Add the time that a read has taken."""
+        """Add the time that a read has taken, and count those that have read a chunk."""
+        self._reading.calls += isinstance(read.chunk, Chunk)
         self._reading.seconds += read.seconds
         self._reading.busy += read.busy_seconds
 

@@ -76,7 +76,9 @@ class WorkerStatistics:
         seconds, self._began = now - self._began, now
         fronts = list(fronts)
         read = sum(front.rows_read for front in fronts)
-        times: list[tuple[str, Counters]] = [("read", (0, read, read, *_times(reading)))]
+        times: list[tuple[str, Counters]] = [
+            ("read", (reading.calls, read, read, *_times(reading)))
+        ]
         times += [
             (name, (each.calls, each.rows, each.rows_out, *_times(each)))
             for name, each in operators.items()

@@ -40,6 +40,9 @@ PAUSE_SECONDS_MAX: Final = 0.25
 ROWS_FEW: Final = 1024
 """A chunk with more rows costs little more for each row than a larger one."""
 
+BYTES_FEW: Final = 64 << 10
+"""A chunk that was read from more bytes has so much work that the front does not linger after it."""
+
 _MORE_THAN_ALONE: Final = 1.5
 """With 1, a read-ahead that is too short to keep all stages busy would never grow."""
 
@@ -71,13 +74,18 @@ class ReadAhead:
         """Return whether the front may read more."""
         return self._under_way < max(self._recent, self._least)
 
-    def pause(self, rows: int, now: float) -> float:
-        """Return how many seconds to wait before the next chunk, after one with `rows` rows."""
-        many = len(self._chunks) / CHUNKS_MANY
-        if rows > ROWS_FEW or many < 1:
+    def pause(self, rows: int, now: float, linger: float = 0.0) -> float:
+        """Return how many seconds to wait before the next chunk, after one with `rows` rows.
+
+        After a chunk with few rows that is at least the `linger` of the table, in seconds.
+        """
+        if rows > ROWS_FEW:
             return 0.0
+        many = len(self._chunks) / CHUNKS_MANY
+        if many < 1:
+            return linger
         pause = many * (now - self._chunks[0].read_at) / CHUNKS_MANY
-        return 0.0 if pause < PAUSE_SECONDS_MIN else min(pause, PAUSE_SECONDS_MAX)
+        return linger if pause < PAUSE_SECONDS_MIN else max(linger, min(pause, PAUSE_SECONDS_MAX))
 
     def begin(self, front: Front) -> None:
         """Start from the current counts of the front."""

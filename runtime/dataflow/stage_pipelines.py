@@ -11,9 +11,10 @@ import numpy as np
 
 from fsql.compiler.plan_choices import with_choices
 from fsql.compiler.pre_aggregation import read_columns
-from fsql.compiler.tick_plan import HEAD, FoldHead
+from fsql.compiler.tick_plan import HEAD, FoldHead, SourceHead
 from fsql.runtime.batch import END
 from fsql.runtime.dataflow.stage_pipeline import Instrumentation, StagePipeline
+from fsql.runtime.dataflow.topology import source_stages
 from fsql.runtime.kernels.aggregate.pre_aggregation import PreAggregation
 from fsql.runtime.order import are_large, below, concat
 
@@ -39,6 +40,7 @@ class StagePipelines:
         self._encodings = encodings
         self.plan = self.next_plan = plan
         """The plan, and the one from the position of a change on."""
+        self._sources = source_stages(plan)
         self._pipelines = [self._compile(stage) for stage in plan.stages]
         self._position = END
         self._next: dict[int, StagePipeline] = {}
@@ -78,6 +80,12 @@ class StagePipelines:
             assert columns is not None
             self._pre_aggregations[to] = PreAggregation(columns, to.pre_aggregates)
         return self._pre_aggregations[to]
+
+    def linger_of(self, ordinal: int) -> float:
+        """Return the linger of table number `ordinal` in seconds, by the newest plan."""
+        head = self.next_plan.stages[self._sources[ordinal]].head
+        assert isinstance(head, SourceHead)
+        return head.linger_ms / 1000
 
     def rows_passed(self) -> dict[tuple[int, int], int]:
         """Return how many rows each step has made, by stage and step, since the plan last changed."""

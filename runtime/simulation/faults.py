@@ -40,6 +40,7 @@ class FaultInjector:
         self.plan_choices = cluster.world.tape.stream("plan choices")
         self.pre_aggregations = cluster.world.tape.stream("pre-aggregations")
         self.rebalancing = cluster.world.tape.stream("rebalancing")
+        self.lingers = cluster.world.tape.stream("lingers of ticks")
         self.exchange_choices = cluster.world.tape.stream("owners of exchanges")
         self.reader_choices = cluster.world.tape.stream("readers of fronts")
         self.effects_of_writers = cluster.world.tape.stream("effects of writers")

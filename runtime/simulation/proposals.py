@@ -55,6 +55,8 @@ def _propose(injector: FaultInjector, process: Process, workers: int, before: in
     least_rows = _pre_aggregations(injector.pre_aggregations, plan)
     rebalanced = _rebalanced(injector.rebalancing, plan)
     choices = replace(choices, pre_aggregations=least_rows, rebalanced=rebalanced)
+    if injector.cluster.run_settings.lingers:
+        choices = replace(choices, lingers=_lingers(injector.lingers, plan))
     readers = _readers(injector.reader_choices, len(injector.cluster.sources()), workers)
     tick = injector.cluster.ticks
     exchanges, keeps = _exchanges(injector.exchange_choices, plan, workers)
@@ -96,6 +98,12 @@ def _rebalanced(choices: Stream, plan: TickPlan) -> tuple[tuple[str, int], ...]:
     """Draw how much of tables other workers than their readers process, for some of the tables."""
     tables = [table for table, _ in choices_of(plan).rebalanced if choices.chance(0.7)]
     return tuple((table, choices.one_of((0, 50, 100))) for table in tables)
+
+
+def _lingers(choices: Stream, plan: TickPlan) -> tuple[tuple[str, int], ...]:
+    """Draw for how long readers wait between two small chunks, for some of the tables."""
+    tables = [table for table, _ in choices_of(plan).lingers if choices.chance(0.7)]
+    return tuple((table, choices.one_of((0, 1, 10, 200))) for table in tables)
 
 
 def _draw_groups(

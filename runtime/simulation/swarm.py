@@ -61,6 +61,8 @@ class RunSettings:
     """How many shards the rows of each INSERT go to; None if they are not sharded."""
     rebalanced: int
     """What percentage of the rows of each table its readers send to other workers at first."""
+    lingers: bool
+    """Whether ticks change the lingers of tables."""
 
     def first_plan(self, plan: TickPlan) -> TickPlan:
         """Return the plan with which the job starts, given that of the optimizer."""
@@ -126,6 +128,7 @@ def draw_settings(
         workers_encode=workers_encode,
         shards=None if workers_encode else shards,
         rebalanced=tape.stream("rebalanced").one_of((0, 0, 50, 100)),
+        lingers=tape.stream("lingers").chance(0.25),
     )
 
 

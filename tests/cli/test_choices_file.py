@@ -73,6 +73,7 @@ def test_what_is_written_is_read(tmp_path: Path) -> None:
         "filters": [filters(["b > 2", "a > 3", "a < 9"])],
         "pre_aggregations": [],
         "rebalanced": [{"table": "t", "percent": 0}],
+        "lingers": [{"table": "t", "milliseconds": 0}],
     }
     assert read_choices(path, JOB, PLAN) == choices_of(PLAN)
 
@@ -90,6 +91,8 @@ def test_changes_are_read(tmp_path: Path) -> None:
     )
     path = written(tmp_path / "plan.json", rebalanced=[{"table": "t", "percent": 60}])
     assert read_choices(path, JOB, PLAN) == PlanChoices(rebalanced=(("t", 60),))
+    path = written(tmp_path / "plan.json", lingers=[{"table": "t", "milliseconds": 20}])
+    assert read_choices(path, JOB, PLAN) == PlanChoices(lingers=(("t", 20),))
     assert read_choices(written(path), JOB, PLAN) == NO_CHOICES
 
 
@@ -146,6 +149,10 @@ def test_a_fold_behind_rebalanced_rows_stays_ordered(tmp_path: Path) -> None:
                 rebalanced=[{"table": "t", "percent": 60}],
             ),
             f'"{{}}": rows of t can be rebalanced only if the fold {OPERATOR} is ordered',
+        ),
+        (
+            lambda path: written(path, lingers=[{"table": "t", "milliseconds": 5_000}]),
+            '"{}": t cannot have a linger of 5000 ms; the maximum is 1,000 ms',
         ),
         (
             lambda path: written(path, folds=[fold(), fold()]),

@@ -49,7 +49,7 @@ def plan_with(twin: Twin, path: Path, percent: int) -> Path:
 def unnesting(twin: Twin) -> set[int]:
     """Return the workers that have unnested rows, by the statistics of all intervals."""
     found = set()
-    for path in sorted((twin.state / "statistics" / "operators").glob("*.parquet")):
+    for path in sorted((twin.state / "statistics" / "operators").glob("[0-9]*.parquet")):
         for row in pq.read_table(path).to_pylist():
             if row["operator"] == "Unnest" and row["rows_in"]:
                 found.add(row["worker"])

@@ -232,7 +232,11 @@ class Ticks:
             if draw.random() < 0.7
         ]
         self.met["rebalancing drawn"] += len(rebalanced)
-        return PlanChoices(tuple(policies), tuple(filters), tuple(least_rows), tuple(rebalanced))
+        lingers = [
+            (table, draw.choice((0, 1, 50))) for table, _ in every.lingers if draw.random() < 0.7
+        ]
+        of_tables = tuple(rebalanced), tuple(lingers)
+        return PlanChoices(tuple(policies), tuple(filters), tuple(least_rows), *of_tables)
 
     def _groups(self, groups: tuple[tuple[int, ...], ...]) -> tuple[tuple[int, ...], ...]:
         """Draw how the same conjuncts are ordered, and parted into filters."""

@@ -6,30 +6,35 @@ import numpy as np
 import pyarrow as pa
 
 from fsql.compiler.assignment import FrontTask
+from fsql.compiler.plan_choices import PlanChoices, with_choices
 from fsql.optimizer.choose import choose
 from fsql.runtime.batch import Root
 from fsql.runtime.cluster.frames import COORDINATOR, Begin, Blocked, Credit, Frame, Item, Start
 from fsql.runtime.cluster.job_spec import Settings
-from fsql.runtime.cluster.node import Received, Transmit
+from fsql.runtime.cluster.node import Received, TimerFired, Transmit
 from fsql.runtime.cluster.worker_events import ChunkRead, Loaded, Resumed, Yield
 from fsql.runtime.cluster.worker_node import WorkerNode
 from fsql.runtime.dataflow.messages import MinTime
+from fsql.runtime.dataflow.read_ahead import BYTES_FEW
 from fsql.runtime.ports import Chunk, SourceOffset
 from fsql.tests.queries.examples import EXAMPLES
 
 EXAMPLE = EXAMPLES["inverted_index"]
 PLAN = choose(EXAMPLE.compiled.graph, workers=1, fronts=EXAMPLE.fronts, policy=None)
+[TABLE] = (table.name for table in PLAN.tables.values())
 CHUNK_BYTES = 1000
 
 
 class Reading:
     """A worker with one front, whose chunks have one row and `CHUNK_BYTES` each; nothing is lost."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, linger_ms: int = 0) -> None:
+        self.chunk_bytes = CHUNK_BYTES
+        plan = with_choices(PLAN, PlanChoices(lingers=((TABLE, linger_ms),)))
         self.node = WorkerNode("job", "worker", "there", settings)
         begin = Begin("job", 0, 1, "worker", 0, "here", ("there",), b"", b"", 5.0)
         self.node.step(Received(begin, "here"), 0.0)
-        self.node.step(Loaded(1, 0, PLAN, (FrontTask(0, 0, 0),), {}, settings), 0.0)
+        self.node.step(Loaded(1, 0, plan, (FrontTask(0, 0, 0),), {}, settings), 0.0)
         self.frames = self.rows = 0
         self.tell(Start(), 0.0)
 
@@ -48,7 +53,7 @@ class Reading:
         while self.node.readable(now):
             assert self.rows < 1000
             row, self.rows = self.rows, self.rows + 1
-            chunk = Chunk([pa.array(["title | a b"])], np.array([row]), (), CHUNK_BYTES)
+            chunk = Chunk([pa.array(["title | a b"])], np.array([row]), (), self.chunk_bytes)
             effects = self.node.step(ChunkRead(0, chunk, SourceOffset(row, row + 1, row)), now)
             if Yield() in effects:
                 effects += self.node.step(Resumed(), now)
@@ -93,3 +98,34 @@ def test_a_front_that_is_granted_a_chunk_reads_one() -> None:
     assert reading.read(0.1) == [Blocked(0, Root(2, 2))]
     reading.tell(Credit(0, Root(1, 1)), 0.2)
     assert reading.read(0.2) == []
+
+
+def test_a_front_lingers_between_two_small_chunks() -> None:
+    reading = Reading(Settings(), linger_ms=20)
+    reading.node.step(TimerFired(), 0.0)
+    reading.read(0.0)
+    assert reading.rows == 1
+    assert reading.node.next_timer() == 0.02
+    reading.node.step(TimerFired(), 0.015)
+    reading.read(0.015)
+    assert reading.rows == 1
+    reading.node.step(TimerFired(), 0.02)
+    reading.read(0.02)
+    assert reading.rows == 2
+    # A source that has been silent for longer is read at once.
+    reading.read(5.0)
+    assert reading.rows == 3
+
+
+def test_a_front_does_not_linger_after_large_chunks() -> None:
+    reading = Reading(Settings(read_ahead_rows=2), linger_ms=20)
+    reading.chunk_bytes = BYTES_FEW + 1
+    assert reading.read(1.0) == [Blocked(0, Root(2, 2))]
+
+
+def test_a_granted_chunk_waits_for_the_linger() -> None:
+    reading = Reading(Settings(read_ahead_rows=1), linger_ms=20)
+    assert reading.read(1.0) == [Blocked(0, Root(1, 1))]
+    reading.tell(Credit(0, Root(1, 1)), 1.01)
+    assert reading.read(1.01) == []
+    assert reading.read(1.02) == [Blocked(0, Root(2, 2))]

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from fsql.compiler.explain.choices import changed_choices, filter_texts
-from fsql.compiler.explain.tick import tick_text
+from fsql.compiler.explain.tick import tick_json, tick_text
 from fsql.compiler.graph import Select
+from fsql.compiler.logical import TimeKind
 from fsql.compiler.plan_choices import (
     FilterOrder,
     PlanChoices,
@@ -15,7 +18,7 @@ from fsql.compiler.plan_choices import (
     filter_runs,
     with_choices,
 )
-from fsql.compiler.tick_plan import Policy, Stage, Step, TickPlan
+from fsql.compiler.tick_plan import Policy, SourceHead, Stage, Step, TickPlan
 from fsql.compiler.verify.tick_plan import verify_tick_plan
 from fsql.job.compilation import compile_job
 from fsql.job.script_file import script_of_text
@@ -120,6 +123,51 @@ def test_a_choice_of_what_is_rebalanced_is_shown(plan: TickPlan) -> None:
         "rows of t: 60 % to other workers, was: not rebalanced"
     ]
     verify_tick_plan(after)
+
+
+@pytest.mark.parametrize(
+    ("lingers", "fault"),
+    [
+        ((("u", 1),), "the plan does not read a table u"),
+        ((("t", 1_001),), "t cannot have a linger of 1001 ms; the maximum is 1,000 ms"),
+        ((("t", -1),), "t cannot have a linger of -1 ms; the maximum is 1,000 ms"),
+        ((("t", 1), ("t", 2)), "a table has two lingers"),
+    ],
+)
+def test_lingers_that_the_plan_cannot_have(
+    lingers: tuple[tuple[str, int], ...], fault: str, plan: TickPlan
+) -> None:
+    assert fault_of_choices(plan, PlanChoices(lingers=lingers)) == fault
+
+
+def test_a_linger_is_shown(plan: TickPlan) -> None:
+    after = with_choices(plan, PlanChoices(lingers=(("t", 20),)))
+    assert choices_of(after).lingers == (("t", 20),)
+    assert choices_of(after).rebalanced == choices_of(plan).rebalanced
+    assert "  linger: 20 ms\n" in tick_text(after)
+    assert '"linger_ms": 20' in tick_json(after)
+    assert "linger" not in tick_text(plan) + tick_json(plan)
+    assert [*changed_choices(plan, after)] == ["linger of t: 20 ms, was: none"]
+    assert [*changed_choices(after, plan)] == ["linger of t: none, was: 20 ms"]
+    verify_tick_plan(after)
+
+
+def test_rows_with_the_times_of_their_arrival_have_no_linger(plan: TickPlan) -> None:
+    stages = [
+        replace(
+            stage,
+            head=replace(stage.head, table=replace(stage.head.table, time=TimeKind.ARRIVAL)),
+        )
+        if isinstance(stage.head, SourceHead)
+        else stage
+        for stage in plan.stages
+    ]
+    arriving = replace(plan, stages=tuple(stages))
+    assert choices_of(arriving).lingers == ()
+    assert fault_of_choices(arriving, choices_of(arriving)) == ""
+    assert fault_of_choices(arriving, PlanChoices(lingers=(("t", 5),))) == (
+        "t cannot have a linger: its rows have the times of their arrival"
+    )
 
 
 def test_policies_that_the_plan_cannot_have(plan: TickPlan) -> None:

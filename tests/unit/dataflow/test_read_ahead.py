@@ -163,3 +163,16 @@ def test_the_front_does_not_pause_after_large_chunks_and_between_few() -> None:
     assert read_ahead.pause(1, 60.0) == PAUSE_SECONDS_MAX
     read_ahead.on_released(START, 60.0)
     assert read_ahead.pause(1, 60.0) == 0.0
+
+
+def test_the_front_lingers_after_small_chunks_and_pauses_for_longer_between_many() -> None:
+    read_ahead = ReadAhead(0.5)
+    front: Any = SimpleNamespace(rows_read=0, bytes_read=0, promised=START)
+    assert read_ahead.pause(1, 0.0, 0.02) == 0.02
+    assert read_ahead.pause(ROWS_FEW, 0.0, 0.02) == 0.02
+    assert read_ahead.pause(ROWS_FEW + 1, 0.0, 0.02) == 0.0
+    for _ in range(CHUNKS_MANY):
+        read_ahead.on_chunk(front, 0.0)
+    assert read_ahead.pause(1, 0.01, 0.02) == 0.02
+    assert read_ahead.pause(1, 1.0, 0.02) == 1.0 / CHUNKS_MANY
+    assert read_ahead.pause(1, 1.0, 0.2) == 0.2
