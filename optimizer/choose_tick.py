@@ -7,8 +7,10 @@ policies    folds with too many repairs become ORDERED, and SPECULATIVE after th
 filters     conditions that drop many rows at a low cost come first (`filter_orders`)
 hot keys    rows of hot keys are pre-aggregated if a single key makes a worker the busiest
 rows        other workers than those that read a table process a part of it (`rebalancing`)
+lingers     readers wait for more rows where calls take most of a worker's time (`lingers`)
 
-Bins do not move in a tick that begins to pre-aggregate or rebalances, which changes all loads.
+Bins do not move in a tick that begins to pre-aggregate, rebalances, or changes a linger, which changes all
+loads.  No linger changes in a tick that rebalances.
 Pre-aggregation never ends by itself: if no key is hot, it only examines some hashes of each batch.
 """
 
@@ -22,6 +24,7 @@ from fsql.compiler.statistics import TICK_SECONDS
 from fsql.optimizer.filter_orders import choose_filter_orders
 from fsql.optimizer.fold_policies import choose_policies
 from fsql.optimizer.hot_keys import advise_divisions, choose_pre_aggregations
+from fsql.optimizer.lingers import choose_lingers
 from fsql.optimizer.owner_choice import choose_owners
 from fsql.optimizer.rebalancing import choose_rebalancing
 
@@ -81,9 +84,14 @@ def choose_tick(situation: Situation, statistics: Statistics) -> TickChoice:
         owners, reason = None, "owners: stay; the rebalancing changes the loads"
     rebalances = bool(rebalancing.tables)
     policies, reasons = choose_policies(situation, statistics, rebalances=rebalances)
+    lingers, of_lingers = choose_lingers(situation, statistics)
+    if lingers and rebalancing.tables:
+        lingers, of_lingers = (), ("lingers: stay; the rebalancing changes the loads",)
+    if lingers and owners is not None:
+        owners, reason = None, "owners: stay; the linger changes the loads"
     policies = tuple({**dict(policies), **dict(rebalancing.policies)}.items())
     of_hot_keys += advise_divisions(situation.plan, statistics)
     filters, of_filters = choose_filter_orders(situation.plan, statistics)
-    choices = PlanChoices(policies, filters, least_rows, rebalancing.tables)
-    more = *of_hot_keys, *of_filters, *rebalancing.reasons
+    choices = PlanChoices(policies, filters, least_rows, rebalancing.tables, lingers)
+    more = *of_hot_keys, *of_filters, *rebalancing.reasons, *of_lingers
     return TickChoice(owners, choices, (reason, *reasons, *more))

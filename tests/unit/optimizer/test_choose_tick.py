@@ -165,6 +165,7 @@ def test_what_is_not_known_is_no_reason_for_a_change() -> None:
         "owners: stay; no estimate, 0 of 2 intervals since the last tick are measured",
         f"{operator}: speculative stays; no estimate of repairs",
         "rows of lines, stay; no estimate, 0 of 2 intervals since the last tick are measured",
+        "linger of lines: none, stays; no estimate, 0 of 2 intervals since the last tick are measured",
     )
     known = measured(plan, skewed(1), [[0.9, 0.1]] * 2)
     without = choose_tick(Situation(plan), known._replace(operators=()))
