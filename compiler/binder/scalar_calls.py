@@ -5,9 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler import syntax
-from fsql.compiler.binder.array_calls import length_of_dimension, of_arrays
+from fsql.compiler.binder.array_calls import (
+    check_position,
+    length_of_dimension,
+    of_arrays,
+    parts_of_text,
+)
 from fsql.compiler.binder.call_arguments import argument_error, require_literal, require_literals
 from fsql.compiler.binder.concatenation import texts_of
+from fsql.compiler.binder.conditionals import make_cast
 from fsql.compiler.binder.forms import FORMS
 from fsql.compiler.binder.operators import call, combine_balanced, make_call, unify
 from fsql.compiler.binder.printf import printf_arguments
@@ -65,8 +71,11 @@ def bind_scalar(binder: ExpressionBinder, written: syntax.FunctionCall, name: st
     length = length_of_dimension(arguments) if name == "ARRAY_LENGTH" else None
     if length is not None:
         return length
+    if function.name == "element_at" and len(arguments) == 2:
+        check_position(arguments[0], arguments[1], written.arguments[1].span)
     prepared = _prepare_arguments(function, written, name, arguments)
-    return _make_call(function, written, name, prepared, binder.zone)
+    made = _make_call(function, written, name, prepared, binder.zone)
+    return parts_of_text(arguments, made) if name == "STRING_TO_ARRAY" else made
 
 
 def _prepare_arguments(
@@ -80,7 +89,8 @@ def _prepare_arguments(
     if name == "CONCAT_WS":
         if len(arguments) < 2 or not _all_texts(arguments):
             raise argument_error(CALLABLE["CONCAT"], name, arguments, written.span)
-        arguments = [call("array", *arguments[1:]), arguments[0]]
+        texts = [make_cast(argument, STRING) for argument in arguments[1:]]
+        arguments = [call("array", *texts), arguments[0]]
     elif function.name in {"join_texts", "array_prepend"}:
         arguments = of_arrays(function.name, arguments)
     elif function.name == "printf":

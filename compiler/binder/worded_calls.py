@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fsql.compiler import syntax
+from fsql.compiler.binder.array_calls import check_position
 from fsql.compiler.binder.call_arguments import argument_error
 from fsql.compiler.binder.conditionals import make_cast
 from fsql.compiler.binder.operators import call, make_call, unify
@@ -112,6 +113,7 @@ def bind_subscript(binder: ExpressionBinder, subscript: syntax.Subscript) -> Exp
             subscript.operand.span,
             f"this is {operand.type}",
         )
+    check_position(operand, index, subscript.index.span)
     made = make_call("element_at", operand, index)
     if made is None:
         raise refusal(

@@ -8,9 +8,12 @@ from fsql.compiler.functions.failure import NoMapFailure
 from fsql.compiler.functions.map_entries import key_identity, map_of_entries
 from fsql.compiler.functions.ordering import compare
 from fsql.compiler.functions.signature import Function, Match, Signature, TypeVariable
+from fsql.compiler.functions.strings import separator_error
 from fsql.compiler.sqltypes import BIGINT, BOOLEAN, STRING, STRUCTURED, Kind, array_of, map_of
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from fsql.compiler.expression import Value
     from fsql.compiler.sqltypes import SqlType
 
@@ -66,6 +69,13 @@ def _map_of_text(text: str, between: str = ",", within: str = "=") -> Map:
     parts = text.split(between) if between else [text]
     pairs = (part.partition(within) if within else (part, "", "") for part in parts)
     return map_of_entries((key, value if found else None) for key, found, value in pairs)
+
+
+def _separator_errors(constants: Sequence[object]) -> tuple[int, str] | None:
+    for index, given in enumerate(constants):
+        if index and isinstance(given, str) and (wrong := separator_error(given)):
+            return index, wrong
+    return None
 
 
 _MAP: Final = TypeVariable.MAP
@@ -127,5 +137,6 @@ MAPS: Final = (
             Signature((STRING, STRING), _TEXTS, _map_of_text),
             Signature((STRING, STRING, STRING), _TEXTS, _map_of_text),
         ),
+        constants_check=_separator_errors,
     ),
 )

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import re
+from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.functions.like import like, pattern_error
 from fsql.compiler.functions.signature import Function, Signature
@@ -21,8 +22,19 @@ def _from_the_end(constants: Sequence[object]) -> tuple[int, str] | None:
     return None
 
 
-def _empty_separator(separator: str) -> str | None:
-    return None if separator else "the separator is empty"
+_OF_PATTERN: Final = re.compile(r"\\[][|.*+?(){}^$sSdDwWbt]")
+"""What a separator has that is meant as a regular expression."""
+
+
+def separator_error(separator: str) -> str | None:
+    """Return why a text is no separator, or None: other systems read one as a regular expression."""
+    if found := _OF_PATTERN.search(separator):
+        return f"the separator has {found[0]}, and is no regular expression; write the text that separates"
+    return None
+
+
+def _separator_of_split(separator: str) -> str | None:
+    return separator_error(separator) if separator else "the separator is empty"
 
 
 def _substring(text: str, start: int, length: int | None = None) -> str:
@@ -97,7 +109,7 @@ STRINGS = (
                 lambda text, separator: tuple(text.split(separator)),
             ),
         ),
-        literal_check=_empty_separator,
+        literal_check=_separator_of_split,
         literal_word="separator",
     ),
 )

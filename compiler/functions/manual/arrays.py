@@ -26,7 +26,7 @@ ENTRIES: Final[Mapping[str, ManualEntry]] = {
         "CARDINALITY(MAP['a', 1]) = 1",
     ),
     "element_at": entry(
-        "The element at a position, as `a[i]`, or the value of a key, as `m[k]`; NULL if there is none.",
+        "The element at a position, as `a[i]`, or the value of a key, as `m[k]`; NULL if there is none. A negative constant is refused, since others count it from the end.",
         "ELEMENT_AT(ARRAY['a', 'b'], 2) = 'b'",
         "(ARRAY['a'])[2] IS NULL",
         "ELEMENT_AT(MAP['a', 1], 'a') = 1",

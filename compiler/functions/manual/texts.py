@@ -65,8 +65,9 @@ ENTRIES: Final[Mapping[str, ManualEntry]] = {
     "ends_with": entry("Whether the text ends with the other.", "ENDS_WITH('abc', 'bc')"),
     "contains": entry("Whether the text contains the other.", "CONTAINS('abc', 'b')"),
     "split": entry(
-        "The parts between separators; the separator is a literal. The parts of `''` are one empty text.",
+        "The parts between separators; the separator is a literal, and no regular expression. The parts of `''` are one empty text, of STRING_TO_ARRAY none, as in PostgreSQL.",
         "SPLIT('a,b', ',') = ARRAY['a', 'b']",
+        "CARDINALITY(STRING_TO_ARRAY('', ',')) = 0",
     ),
     "split_index": entry(
         "A part, **from 0**; NULL if there is none. An empty separator does not separate.",
