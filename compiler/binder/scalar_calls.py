@@ -28,7 +28,7 @@ from fsql.compiler.functions.json_clauses import QUERIES
 from fsql.compiler.functions.json_functions import BUILDERS, DOCUMENTS
 from fsql.compiler.functions.refused import OTHER_DIALECTS, WINDOW_BOUNDS
 from fsql.compiler.functions.table import CALLABLE, FUNCTIONS
-from fsql.compiler.sqltypes import STRING, Kind
+from fsql.compiler.sqltypes import INTEGER_RANGES, STRING, Kind
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -71,6 +71,8 @@ def bind_scalar(binder: ExpressionBinder, written: syntax.FunctionCall, name: st
     length = length_of_dimension(arguments) if name == "ARRAY_LENGTH" else None
     if length is not None:
         return length
+    if name == "HEX" and len(arguments) == 1 and arguments[0].type.kind in INTEGER_RANGES:
+        return call("upper", call("to_hex", *arguments))
     if function.name == "element_at" and len(arguments) == 2:
         check_position(arguments[0], arguments[1], written.arguments[1].span)
     prepared = _prepare_arguments(function, written, name, arguments)

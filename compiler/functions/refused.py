@@ -122,6 +122,15 @@ OTHER_DIALECTS: Final[Mapping[str, str]] = {
     "AGE": "write a - b, or TIMESTAMPDIFF(unit, from, to)",
     "TO_NUMBER": "write CAST(a AS DECIMAL(p, s))",
     "HASH": "use XXH64 or MD5",
+    "ELEMENT": "write array[1]",
+    "ARRAY_UPPER": "use CARDINALITY",
+    "QUOTE_NULLABLE": "write COALESCE(QUOTE_LITERAL(a), 'NULL')",
+    **dict.fromkeys(
+        ("JUSTIFY_HOURS", "JUSTIFY_DAYS", "JUSTIFY_INTERVAL"),
+        "remove it; an INTERVAL is a number of microseconds, or of months",
+    ),
+    "JSONB_CONTAINS": "compare the parts: a ->> 'key' = 'x'",
+    "JSONB_PRETTY": "remove it; the text of JSON is compact",
     "COLUMNS": "list the columns",
     "ANY": "write a = ANY (array), or ANY_MATCH(array, x -> a > x)",
     "SOME": "write a = ANY (array), or ANY_MATCH(array, x -> a > x)",
@@ -135,6 +144,17 @@ OTHER_ARGUMENTS: Final[Mapping[str, str]] = {
     "DATEDIFF": "use TIMESTAMPDIFF(unit, from, to) for other units than days",
     "REGEXP_MATCHES": "use REGEXP_EXTRACT_ALL(text, pattern, 0) for all matches",
     "ARRAY_JOIN": "cast the elements: CAST(array AS ARRAY<STRING>)",
+    "ARRAY_LENGTH": "of an inner array write ARRAY_LENGTH(array[1])",
+    "ARRAY_SORT": "write FALSE as the second argument for the descending order",
+    "ENCODE": "use TO_BASE64 or HEX for BYTES",
+    "INSTR": "use LOCATE(part, text, start) to begin at a position",
+    **dict.fromkeys(
+        ("REGEXP_LIKE", "REGEXP_COUNT", "REGEXP_INSTR", "REGEXP_SUBSTR"),
+        "write flags in the pattern: '(?i)a' ignores case",
+    ),
+    "STRING_TO_ARRAY": "use TRANSFORM(SPLIT(text, separator), x -> NULLIF(x, 'null')) for NULL elements",
+    **dict.fromkeys(("SUBSTRING", "SUBSTR"), "use REGEXP_SUBSTR(text, pattern) for a pattern"),
+    "TO_CHAR": "use PRINTF('%.2f', x) or CAST(x AS STRING) for a number",
     "DATE_BIN": "write INTERVAL before a text that is one, and TIMESTAMP before a time",
 }
 """Functions that take other arguments in other SQL dialects, with what to write here."""

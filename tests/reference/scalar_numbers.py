@@ -94,6 +94,7 @@ def weeks(year: int) -> int:
 
 
 NUMBER_FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {
+    "to_hex": lambda a: f"{a % 2**64:x}",
     "exp": exponential,
     "ln": logarithm(math.log),
     "log2": logarithm(math.log2),

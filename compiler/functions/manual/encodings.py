@@ -29,7 +29,11 @@ ENTRIES: Final[Mapping[str, ManualEntry]] = {
         "The text whose UTF-8 bytes are given in Base64; NULL if the argument is not Base64, or the bytes are not UTF-8.",
         "FROM_BASE64('YWJj') = 'abc'",
     ),
-    "hex": entry("The bytes in hexadecimal digits.", "HEX('abc') = '616263'"),
+    "hex": entry(
+        "The bytes in hexadecimal digits; of an integer its digits, as by TO_HEX.",
+        "HEX('abc') = '616263'",
+        "HEX(31) = '1F'",
+    ),
     "unhex": entry(
         "The text whose UTF-8 bytes are given in hexadecimal digits; NULL if the argument is not hexadecimal, or the bytes are not UTF-8.",
         "UNHEX('616263') = 'abc'",
