@@ -33,7 +33,8 @@ from fsql.compiler.binder.join_refusals import (
 )
 from fsql.compiler.binder.join_within import within_conditions
 from fsql.compiler.binder.lateral import as_elements, bind_lateral, gives_elements, unnest
-from fsql.compiler.binder.lateral_join import LateralBinder, check_clause, reads_tables
+from fsql.compiler.binder.lateral_join import LateralBinder, keeps_outer, reads_tables
+from fsql.compiler.binder.lateral_scope import first_dependent, is_lateral
 from fsql.compiler.binder.limits import RELATIONS_MAX
 from fsql.compiler.binder.match_recognize import match_recognize
 from fsql.compiler.binder.outer_join import outer_join
@@ -43,7 +44,7 @@ from fsql.compiler.binder.row_time import select_calls_row_time
 from fsql.compiler.binder.scope import Scope
 from fsql.compiler.binder.table_functions import bind_table_function
 from fsql.compiler.binder.tables import bind_table
-from fsql.compiler.binder.temporal_join import join_versions
+from fsql.compiler.binder.temporal_join import join_versions, versioned_table
 from fsql.compiler.binder.using import equalities, merge, merged_columns
 from fsql.compiler.logical import (
     AssignRowTime,
@@ -111,13 +112,36 @@ class FromBinder:
             return FromResult(self._add_time(self.relation(relations[0]).relation))
         source = self.relation(relations[0])
         waiting: list[tuple[FromResult, Span]] = []
+        functions = self.context.functions
         for written in relations[1:]:
-            if self._lateral(written):
-                source = self._connect(source, waiting)
-                source = self.join_lateral(source, written)
+            before = (source.relation, *(each.relation for each, _ in waiting))
+            dependent = first_dependent(written, before, functions)
+            if is_lateral(written, functions):
+                source = self.join_lateral(self._connect(source, waiting), written)
+            elif dependent is not None and isinstance(written, syntax.Joined):
+                source = self._join_dependent(source, waiting, written, dependent)
             else:
                 waiting.append((self.relation(written), written.span))
         return self._connect(source, waiting)
+
+    def _join_dependent(
+        self,
+        source: FromResult,
+        waiting: list[tuple[FromResult, Span]],
+        written: syntax.Joined,
+        dependent: int,
+    ) -> FromResult:
+        """Return `source` joined with relations of which that number depends on relations before them."""
+        if dependent:
+            first = replace(written, joins=written.joins[: dependent - 1])
+            alone = first if first.joins else written.first
+            waiting.append((self.relation(alone), written.span))
+            source = self._connect(source, waiting)
+        else:
+            source = self.join_lateral(self._connect(source, waiting), written.first)
+        for clause in written.joins[max(dependent - 1, 0) :]:
+            source = self.join_step(source, clause)
+        return source
 
     def _connect(self, source: FromResult, waiting: list[tuple[FromResult, Span]]) -> FromResult:
         """Return `source` joined with all waiting relations; empties `waiting`."""
@@ -200,17 +224,15 @@ class FromBinder:
         last = max((i for i, each in enumerate(written.joins) if each.kind in _PADDING), default=-1)
         source = self._within(padded=last >= 0).relation(written.first)
         for number, clause in enumerate(written.joins):
-            binder = self._within(padded=number < last)
-            outer = clause.kind == "LEFT" and (
-                gives_elements(as_elements(clause.right), self.context.functions)
-                or reads_tables(clause.right, self.context.functions)
-            )
-            if self._lateral(clause.right):
-                check_clause(clause, outer=outer)
-                source = binder.join_lateral(source, clause.right, outer=outer)
-                continue
-            source = binder.join_clause(source, clause)
+            source = self._within(padded=number < last).join_step(source, clause)
         return source
+
+    def join_step(self, left: FromResult, clause: syntax.JoinClause) -> FromResult:
+        """Return `left` joined with the relation of a clause, which may be lateral."""
+        if not is_lateral(clause.right, self.context.functions):
+            return self.join_clause(left, clause)
+        outer = keeps_outer(clause, self.context.functions)
+        return self.join_lateral(left, clause.right, outer=outer)
 
     def _within(self, *, padded: bool) -> FromBinder:
         """Return the binder of relations whose rows an outer join may pad with NULL.
@@ -226,7 +248,7 @@ class FromBinder:
             Refusal: E2xx to E4xx.
         """
         inner = clause.kind in {"CROSS", "INNER"}
-        versioned = _versioned_table(clause)
+        versioned = versioned_table(clause)
         right = (
             self._within(padded=not inner).relation(clause.right)
             if versioned is None
@@ -291,11 +313,6 @@ class FromBinder:
         return ExpressionBinder(
             Scope((fields,)), clause, context.source_spans, context.functions, context.zone
         )
-
-    def _lateral(self, written: syntax.Relation) -> bool:
-        """Return whether a relation depends on the relations before it."""
-        lateral = isinstance(written, syntax.Derived) and written.lateral
-        return lateral or gives_elements(written, self.context.functions)
 
     def join_lateral(
         self, source: FromResult, written: syntax.Relation, *, outer: bool = False
@@ -377,19 +394,6 @@ class FromBinder:
         return found
 
 
-def emits_changes(select: syntax.Select) -> bool:
-    """Return whether a SELECT ends with EMIT CHANGES."""
-    return select.emit is not None and select.emit.mode == "CHANGES"
-
-
 def _qualifiers(relation: Relation) -> frozenset[str]:
     names = (field.qualifier for field in relation.fields)
     return frozenset(name.lower() for name in names if name is not None)
-
-
-def _versioned_table(clause: syntax.JoinClause) -> syntax.TableReference | None:
-    """Return the table whose versions a clause joins with; None if the clause does not join with versions."""
-    table = clause.right
-    if not isinstance(table, syntax.TableReference) or clause.kind not in {"INNER", "LEFT"}:
-        return None
-    return None if table.system_time is None else replace(table, system_time=None)

@@ -28,7 +28,7 @@ from fsql.compiler.binder.distinct_on import as_first_rows
 from fsql.compiler.binder.expression import ExpressionBinder
 from fsql.compiler.binder.items import bind_items
 from fsql.compiler.binder.join import columns_in, renumber
-from fsql.compiler.binder.lateral import gives_elements
+from fsql.compiler.binder.lateral import as_elements, gives_elements
 from fsql.compiler.binder.limit import bind_first_rows
 from fsql.compiler.binder.operators import combine_balanced
 from fsql.compiler.binder.pending import OuterValue, replace_pending
@@ -250,13 +250,13 @@ class LateralBinder:
         return Relation(made, outer.fields + apply_alias(inner, alias).fields, outer.row_time)
 
 
-def check_clause(clause: syntax.JoinClause, *, outer: bool) -> None:
-    """Check the kind and the condition of a lateral join, which may be `outer`.
+def keeps_outer(clause: syntax.JoinClause, functions: Functions) -> bool:
+    """Return whether a lateral join keeps rows for which its relation has none.
 
     Raises:
-        Refusal: E301.
+        Refusal: E301 for another kind of join, or a condition.
     """
-    condition = clause.condition
+    right, condition = as_elements(clause.right), clause.condition
     if condition is not None and not (
         isinstance(condition, syntax.BooleanLiteral) and condition.value
     ):
@@ -265,8 +265,12 @@ def check_clause(clause: syntax.JoinClause, *, outer: bool) -> None:
             condition.span,
             help="use ON TRUE, and write the condition in WHERE",
         )
-    if not outer and clause.kind not in {"CROSS", "INNER"}:
+    left = clause.kind == "LEFT"
+    if left and (gives_elements(right, functions) or reads_tables(right, functions)):
+        return True
+    if clause.kind not in {"CROSS", "INNER"}:
         raise not_implemented(f"{clause.kind} JOIN of a lateral relation", clause.span)
+    return False
 
 
 def reads_tables(written: syntax.Relation, functions: Functions) -> bool:

@@ -6,6 +6,7 @@ which a view keeps the last of each key (`version_views.py`).
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from fsql.compiler import syntax
@@ -226,3 +227,11 @@ def _column_of(key: Expression) -> int | None:
 
 def _invalid(what: str, span: Span, help_text: str) -> Refusal:
     return refusal("E323", what, span, help=help_text)
+
+
+def versioned_table(clause: syntax.JoinClause) -> syntax.TableReference | None:
+    """Return the table whose versions a clause joins with; None if the clause does not join with versions."""
+    table = clause.right
+    if not isinstance(table, syntax.TableReference) or clause.kind not in {"INNER", "LEFT"}:
+        return None
+    return None if table.system_time is None else replace(table, system_time=None)

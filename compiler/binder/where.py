@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from fsql.compiler import syntax
 from fsql.compiler.binder.expression import ExpressionBinder
-from fsql.compiler.binder.from_clause import FromBinder, emits_changes
+from fsql.compiler.binder.from_clause import FromBinder
 from fsql.compiler.binder.items import Item
 from fsql.compiler.binder.join import columns_in
 from fsql.compiler.binder.membership import join_test, read_test, tested_query
@@ -51,7 +51,7 @@ def bind_rows(
     bind = partial(_bind_within, context, bind_query)
     lateral = partial(_bind_lateral, context, bind_query)
     source = FromBinder(
-        *(context, plain, bind_query, bind, lateral), changes=emits_changes(select)
+        *(context, plain, bind_query, bind, lateral), changes=_emits_changes(select)
     ).bind(select)
     relation, width = source.relation, source.relation.width
     scope = Scope(_layers(relation, width, outer), relation.row_time)
@@ -78,7 +78,7 @@ def bind_rows(
                 operand = replace(own, clause="the operand of IN", subqueries=None)
                 relation = join_test(
                     *(relation, test, subquery, operand, context),
-                    changes=emits_changes(select),
+                    changes=_emits_changes(select),
                 )
                 continue
             bound = replace(own, scope=scope).bind_condition_and_check_size(condition)
@@ -161,3 +161,8 @@ def bind_subquery(
     with context.report.whole():
         rows = bind_rows(select, context, bind_query, outer)
         return bind_items_of(select, query.span, rows, context)
+
+
+def _emits_changes(select: syntax.Select) -> bool:
+    """Return whether a SELECT ends with EMIT CHANGES."""
+    return select.emit is not None and select.emit.mode == "CHANGES"
