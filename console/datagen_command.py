@@ -13,9 +13,8 @@ from fsql.console.flags import existing_of, existing_outputs
 if TYPE_CHECKING:
     from fsql.console.reporter import Reporter
 
+_COPY: Final = " AS SELECT * FROM generated;\n"
 _FORMATS: Final = ("json", "csv")
-
-_COPY: Final = "INSERT INTO written SELECT * FROM generated;\n"
 
 
 class _Flags(TypedDict):
@@ -84,6 +83,8 @@ def datagen(reporter: Reporter, columns: str, **flags: Unpack[_Flags]) -> None:
     from fsql.job.planning import RunOptions
     from fsql.job.script_file import script_of_text
 
+    if not columns.strip():
+        raise click.UsageError('give columns, such as "id BIGINT, item STRING"')
     source = {"connector": "datagen", "seed": str(flags["seed"])}
     if flags["rows"]:
         source["count"] = str(flags["rows"])
@@ -99,10 +100,10 @@ def datagen(reporter: Reporter, columns: str, **flags: Unpack[_Flags]) -> None:
         sink |= {"connector": "file", "path": str(Path(flags["output"]).absolute())}
     text = (
         f"CREATE TABLE generated ({columns}) WITH ({_options_text(source)});\n"
-        f"CREATE TABLE written ({columns}) WITH ({_options_text(sink)});\n"
+        f"CREATE TABLE written WITH ({_options_text(sink)}){_COPY}"
     )
     existing = existing_of(overwrite=flags["overwrite"], append=flags["append"])
-    code = run_script(script_of_text(f"{text}{_COPY}", {}), RunOptions(existing=existing), reporter)
+    code = run_script(script_of_text(text, {}), RunOptions(existing=existing), reporter)
     click.get_current_context().exit(code)
 
 

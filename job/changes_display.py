@@ -25,7 +25,11 @@ class Shown(NamedTuple):
     @property
     def caption(self) -> str:
         """Return how many rows and changes there are."""
-        return f"{self.rows.num_rows:,} rows after {self.changes:,} {self.extent}"
+        rows = "1 row" if self.rows.num_rows == 1 else f"{self.rows.num_rows:,} rows"
+        extent: str = self.extent
+        if self.changes == 1:
+            extent = extent.replace("changes", "change")
+        return f"{rows} after {self.changes:,} {extent}"
 
 
 def as_text(shown: Shown) -> str:
@@ -57,7 +61,7 @@ def _first_rows(shown: Shown) -> list[tuple[object, ...]]:
 
 def _left_out(shown: Shown) -> list[str]:
     more = shown.rows.num_rows - ROWS_MAX
-    return [f"… {more:,} more rows"] if more > 0 else []
+    return [f"… {more:,} more row{'' if more == 1 else 's'}"] if more > 0 else []
 
 
 def _cell(value: object) -> str:

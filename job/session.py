@@ -273,6 +273,8 @@ class Session:
         Raises:
             QueryError: if its types are not declared or not valid, or it is not deterministic.
         """
+        if not callable(function):
+            raise TypeError("session.udf takes a function; fsql.udf declares its types")
         with raise_typed_errors(), self._live.use():
             known = dict(self._own.by_name)
             try:

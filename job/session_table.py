@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
+import pyarrow as pa
+
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.compiler.sqltypes import STRING, SqlType
 from fsql.job.memory import columns_of, declaration, quote, watermark_of
@@ -14,8 +16,6 @@ from fsql.runtime.arrow_schema import sql_type_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    import pyarrow as pa
 
 _OPERATION: Final = "op"
 _UPSERT: Final = ", 'changes' = 'upsert'"
@@ -89,8 +89,13 @@ def columns_as_declared(
     """Return names and SQL types of columns.
 
     Raises:
-        FsqlError: E542, if an Arrow type has no SQL type.
+        FsqlError: E542, if there are none, or an Arrow type has no SQL type.
     """
+    if not isinstance(columns, Mapping | pa.Schema):
+        raise TypeError('columns are {"name": "TYPE", …}, or an Arrow schema')
+    if not len(columns):
+        helps = ('give the type of each column: {"word": "STRING"}',)
+        raise FsqlError([Diagnostic("E542", f'table "{table}" has no columns', helps=helps)])
     if isinstance(columns, Mapping):
         return tuple(columns.items())
     found = []

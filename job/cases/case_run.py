@@ -11,6 +11,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Final
 
+from fsql.compiler.binder.constants import ONE_ROW
 from fsql.compiler.connectors import FORMAT, TIME_OPTIONS, Layout
 from fsql.compiler.diagnostics import Diagnostic, FsqlError, Label
 from fsql.compiler.diagnostics.near_names import near_name
@@ -163,7 +164,7 @@ def _run(script: Script, file: CaseFile, case: Case) -> _Ran:
     with TemporaryDirectory(prefix="fsql-test-") as directory:
         try:
             splits = {
-                table.ordinal: _splits(table, inputs[table.name], Path(directory), file)
+                table.ordinal: _splits(table, inputs.get(table.name), Path(directory), file)
                 for table in compiled.job.tables
             }
             return _execute(compiled, splits)
@@ -200,7 +201,7 @@ def _check_names(compiled: Compiled, file: CaseFile, case: Case) -> None:
             raise _wrong(file, block, f'the script {does} no table "{block.name}"', helps)
     given = {block.name for block in case.inputs}
     for name in read:
-        if name not in given:
+        if name not in given and name != ONE_ROW:
             message = f'the case has no rows for table "{name}"'
             helps = (f"write a block ```json input {name}; it may be empty",)
             raise _wrong(file, case, message, helps)
@@ -215,12 +216,14 @@ def output_name(sink: SinkTable) -> str:
     )
 
 
-def _splits(table: Table, block: Block, directory: Path, file: CaseFile) -> Sequence[Split]:
-    """Return the rows of a block as the only split of a table.
+def _splits(table: Table, block: Block | None, directory: Path, file: CaseFile) -> Sequence[Split]:
+    """Return the rows of a block as the only split of a table; without a block, its own rows.
 
     Raises:
         FsqlError: E712, if the table cannot read rows in the language of the block.
     """
+    if block is None:
+        return open_source(table, ConnectorContext(directory))
     given = dict(table.options)
     declared = DECLARED.connector(given["connector"])
     carries = declared is not None and declared.option(FORMAT.key) is not None

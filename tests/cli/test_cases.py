@@ -276,3 +276,8 @@ def test_what_does_not_fit_the_script(cases: Path) -> None:
     out = fsql("test", cases.name).out
     assert "error[FSQL-E711]: the line is not JSON: " in out
     assert "orders.md:26:1" in out
+
+
+def test_a_query_without_from_needs_no_input(cases: Path) -> None:
+    cases.write_text('```sql\nSELECT 1 AS one;\n```\n\n```json output result\n{"one": 1}\n```\n')
+    assert fsql("test", "-q", cases.name) == (0, "", "")

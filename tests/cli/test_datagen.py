@@ -42,6 +42,8 @@ def test_what_is_wrong() -> None:
     assert (code, out) == (1, "")
     assert "error[FSQL-E213]: connector 'datagen' has no option 'fields.id.most'" in err
     assert "a similar name" not in err
+    assert fsql("datagen", "id BIGNT").err.count("error[FSQL-E216]") == 1
+    assert "give columns, such as" in fsql("datagen", " ").err
 
 
 @pytest.mark.slow

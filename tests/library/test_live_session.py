@@ -281,10 +281,10 @@ def test_a_result_is_shown_as_far_as_it_is_final(session: fsql.Session) -> None:
         "<table>\n<thead><tr><th>word</th><th>c</th><th>s</th></tr></thead>\n<tbody>\n"
         '<tr><td>&lt;b&gt;</td><td style="text-align: right">1</td>'
         '<td style="text-align: right">1</td></tr>\n'
-        "</tbody>\n</table>\n<p>1 rows after 1 changes so far</p>\n"
+        "</tbody>\n</table>\n<p>1 row after 1 change so far</p>\n"
     )
     session.close()
-    assert repr(totals) == "word  c  s\n<b>   1  1\n(1 rows after 1 changes)"
+    assert repr(totals) == "word  c  s\n<b>   1  1\n(1 row after 1 change)"
 
 
 def test_two_sessions_share_nothing() -> None:

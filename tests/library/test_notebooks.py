@@ -65,7 +65,7 @@ def test_long_results_are_cut() -> None:
 def test_a_query_without_an_end_shows_its_first_changes() -> None:
     script = "CREATE TABLE t (n BIGINT) WITH ('connector' = 'datagen'); SELECT COUNT(*) AS c FROM t"
     last = repr(fsql.sql(script)).splitlines()[-1]
-    assert last.startswith("(1 rows after ")
+    assert last.startswith("(1 row after ")
     assert last.endswith(" first changes)")
 
 

@@ -316,3 +316,18 @@ def test_scripts_have_files_and_parameters(tmp_path: Any) -> None:
         SELECT n FROM numbers WHERE n >= ${least}
     """
     assert session.sql(script).table().to_pydict() == {"n": [5]}
+
+
+def test_what_is_not_a_declaration() -> None:
+    session = fsql.Session()
+    with pytest.raises(fsql.ConnectorError) as refused:
+        session.declare("t", {})
+    [diagnostic] = refused.value.diagnostics
+    assert (diagnostic.code, diagnostic.message) == ("E542", 'table "t" has no columns')
+    assert diagnostic.helps == ('give the type of each column: {"word": "STRING"}',)
+    columns: Any = ["a"]
+    with pytest.raises(TypeError, match="columns are"):
+        session.declare("t", columns)
+    function: Any = "INT"
+    with pytest.raises(TypeError, match="takes a function"):
+        session.udf(function)
