@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Final
 from fsql.compiler.graph import CombineOver
 from fsql.compiler.plan_choices import folds_behind
 from fsql.compiler.tick_plan import FoldHead, Policy, SourceHead, ToFold
-from fsql.optimizer.owner_choice import GAIN_MIN, HORIZON, REMEMBERED
+from fsql.optimizer.owner_choice import GAIN_MIN, HORIZON, intervals_needed, reason_to_wait
 from fsql.optimizer.replay import INTERVALS_MIN
 from fsql.optimizer.tick_costs import TICK_SECONDS
 
@@ -113,11 +113,9 @@ def _while_ordered(
 ) -> tuple[Policy, str]:
     """Return the policy of a fold that is ordered, and might not be, and why."""
     found = _intervals(situation, statistics, head)
-    needed = INTERVALS_MIN << sum(age < REMEMBERED for age in situation.ages)
-    if len(found) < needed:
-        measured = f"{len(found)} of {needed} intervals since the last tick are measured"
-        return head.policy, f"no estimate of repairs, {measured}"
-    last = found[-needed:]
+    if reason := reason_to_wait(situation, len(found), " of repairs"):
+        return head.policy, reason
+    last = found[-intervals_needed(situation) :]
     busy = _busy(statistics, head)
     held, batches = (sum(getattr(each, name) for each in last) for name in ("held", "batches"))
     if busy is None or not held:

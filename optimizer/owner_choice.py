@@ -24,7 +24,8 @@ Loads are compared by processor time, because by elapsed time a worker also seem
 use its core.  Whether the load is high is decided by elapsed time: a worker that waits for a core has no time
 left.  Only intervals after the last tick count.  After each tick that the optimizer has proposed, it needs
 twice as many intervals for the next one, as long as that tick is among the last `REMEMBERED` intervals,
-unless the replay shows that it pays to follow the load.
+unless the replay shows that it pays to follow the load.  If it needs more than collectors read, the next tick
+waits until one of these ticks is older.
 """
 
 from __future__ import annotations
@@ -36,6 +37,7 @@ from fsql.compiler.owners import Owners
 from fsql.optimizer.levelling import by_owners, level_exchanges
 from fsql.optimizer.local_exchanges import exchanges_in_groups
 from fsql.optimizer.replay import IMBALANCE, INTERVALS_MIN, Replay, outcome, over_mean, replay
+from fsql.optimizer.statistics import INTERVALS
 from fsql.optimizer.tick_costs import TickCosts, bin_costs, folds_without_state
 
 if TYPE_CHECKING:
@@ -60,11 +62,8 @@ def choose_owners(situation: Situation, statistics: Statistics) -> tuple[Owners 
     if now.workers == 1:
         return None, "owners: stay; there is one worker"
     intervals = intervals_of(statistics, situation.since, now.workers)
-    needed = INTERVALS_MIN << sum(age < REMEMBERED for age in situation.ages)
-    waits = ""
-    if len(intervals) < needed:
-        measured = f"{len(intervals)} of {needed} intervals since the last tick are measured"
-        waits = f"owners: stay; no estimate, {measured}"
+    reason = reason_to_wait(situation, len(intervals))
+    waits = f"owners: stay; {reason}" if reason else ""
     if waits and (len(intervals) < INTERVALS_MIN or situation.history is None):
         return None, waits
     last = intervals[-INTERVALS_MIN:]
@@ -247,6 +246,26 @@ def _of_replay(replayed: Replay, seconds: float) -> str:
         f"to level the recorded load {times} would have saved {replayed.saved * seconds:.3g} s,"
         f" for {replayed.cost * seconds:.2g} s"
     )
+
+
+def intervals_needed(situation: Situation) -> int:
+    """Return how many intervals the next tick needs since the last one."""
+    return INTERVALS_MIN << sum(age < REMEMBERED for age in situation.ages)
+
+
+def reason_to_wait(situation: Situation, measured: int, of: str = "") -> str:
+    """Return why the next tick waits if so many intervals are measured since the last one; "" otherwise.
+
+    `of` says of what there is no estimate.
+    """
+    recent = sum(age < REMEMBERED for age in situation.ages)
+    needed = intervals_needed(situation)
+    if measured >= needed:
+        return ""
+    if needed > INTERVALS:
+        ticks = f"{recent} ticks are among the last {REMEMBERED} intervals"
+        return f"{ticks}, and the next one waits until one of them is older"
+    return f"no estimate{of}, {measured} of {needed} intervals since the last tick are measured"
 
 
 def intervals_of(statistics: Statistics, since: int, workers: int) -> list[list[WorkerLoad]]:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.plan_choices import speculative_folds_behind
 from fsql.compiler.tick_plan import Policy, SourceHead
-from fsql.optimizer.owner_choice import BUSY_MIN, REMEMBERED, intervals_of
+from fsql.optimizer.owner_choice import BUSY_MIN, intervals_of, reason_to_wait
 from fsql.optimizer.replay import IMBALANCE, INTERVALS_MIN, over_mean
 from fsql.optimizer.tick_costs import busy_fractions
 
@@ -83,11 +83,8 @@ def _reason_to_wait(situation: Situation, statistics: Statistics) -> str:
     if workers == 1:
         return "there is one worker"
     intervals = intervals_of(statistics, situation.since, workers)
-    needed = INTERVALS_MIN << sum(age < REMEMBERED for age in situation.ages)
-    if len(intervals) < needed:
-        return (
-            f"no estimate, {len(intervals)} of {needed} intervals since the last tick are measured"
-        )
+    if reason := reason_to_wait(situation, len(intervals)):
+        return reason
     last = intervals[-INTERVALS_MIN:]
     busy = [sum(each.busy for each in loads) for loads in zip(*last, strict=True)]
     busiest = busy.index(max(busy))

@@ -8,6 +8,9 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
+INTERVALS: Final = 12
+"""The number of newest intervals that collectors read."""
+
 RESULTS: Final = 6
 
 

@@ -14,14 +14,13 @@ import pyarrow.parquet as pq
 
 from fsql.compiler.owner_map import BINS
 from fsql.compiler.statistics import COMMON, DIRECTORY, SCHEMA, TABLES
+from fsql.optimizer.statistics import INTERVALS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
     from pathlib import Path
 
 FILE_BYTES_MAX: Final = 64 << 20
-INTERVALS: Final = 12
-"""The number of newest intervals that are read."""
 
 _SPANS: Final = ("worker", "interval", "from", "to")
 

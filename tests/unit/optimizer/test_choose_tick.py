@@ -236,6 +236,28 @@ def test_intervals_before_the_last_tick_do_not_count() -> None:
     assert choose_tick(Situation(plan, since=1), measured(plan, rates, busy)).owners is None
 
 
+def test_after_many_ticks_the_next_one_waits_until_they_are_older() -> None:
+    """Twice as many intervals for each tick would soon be more than collectors read."""
+    plan, rates = plan_of(SCRIPT, 2), skewed(1)
+    known = measured(plan, rates, [busy_of(plan.assignment.owners, rates)] * 12)
+    for ages, since, reason in (
+        ((59, 58, 60), 5, "no estimate, 7 of 8 intervals since the last tick are measured"),
+        (
+            (59, 20, 15),
+            0,
+            "3 ticks are among the last 60 intervals, and the next one waits until one of them is older",
+        ),
+    ):
+        waits = choose_tick(Situation(plan, since=since, ages=ages), known)
+        assert waits.owners is None
+        assert (waits.reasons[0], waits.reasons[-1]) == (
+            f"owners: stay; {reason}",
+            f"rows of lines, stay; {reason}",
+        )
+        older = choose_tick(Situation(plan, ages=tuple(age + 1 for age in ages)), known)
+        assert older.owners is not None
+
+
 def test_what_was_not_measured_is_no_estimate() -> None:
     plan = plan_of(SCRIPT, 2)
     operator, rates = fold_of(plan).operator, skewed(1)
