@@ -111,7 +111,7 @@ def ticks_of_job(state: Path, *, deployed: bool) -> TicksOfJob:
         FsqlError: E614, if there is no job; E615, E621, E623 or E643, if it cannot be read; or if its script
             does not compile.
     """
-    job = job_of_state(state)
+    job = job_of_state(state, "for the plan of a script: fsql explain SCRIPT --stage tick")
     compiled, at_start = compile_and_plan(job)
     records = read_ticks(state)[1] if has_coordination(state) else []
     taken = taken_ticks(job, records)

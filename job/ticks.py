@@ -38,25 +38,24 @@ if TYPE_CHECKING:
 REASON_CHARACTERS_MAX: Final = 1000
 _SESSION_SECONDS: Final = 10.0
 _POLL_SECONDS: Final = 0.05
-_OF_A_SCRIPT: Final = ("for the plan of a script: fsql explain SCRIPT --stage tick",)
 
 
-def job_of_state(state: Path) -> JobDescription:
-    """Return the description of the job in a state directory.
+def job_of_state(state: Path, *other_helps: str) -> JobDescription:
+    """Return the description of the job in a state directory; `other_helps` are for the lack of one.
 
     Raises:
         FsqlError: E614, if there is no job; E621 or E623, if its description cannot be read.
     """
     description = read_description(state)
     if description is None:
-        raise no_job_error(state)
+        raise no_job_error(state, *other_helps)
     return description
 
 
-def no_job_error(state: Path) -> FsqlError:
+def no_job_error(state: Path, *other_helps: str) -> FsqlError:
     """Return the error for a directory in which no job has begun."""
     message = f'directory "{state}" holds no state of a job'
-    helps = ("give the state directory of a job that has begun to run", *_OF_A_SCRIPT)
+    helps = ("give the state directory of a job that has begun to run", *other_helps)
     return FsqlError([Diagnostic("E614", message, helps=helps)])
 
 

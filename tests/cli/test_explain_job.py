@@ -176,11 +176,11 @@ def test_a_directory_without_a_job(tmp_path: Path) -> None:
     expected = (
         f'error[FSQL-E614]: directory "{tmp_path}" holds no state of a job\n'
         "  = help: give the state directory of a job that has begun to run\n"
-        "  = help: for the plan of a script: fsql explain SCRIPT --stage tick\n"
     )
-    assert said.err == expected
-    for command in ("plan", "list"):
-        assert fsql("tick", command, "--state", tmp_path).err == expected
+    of_a_script = "  = help: for the plan of a script: fsql explain SCRIPT --stage tick\n"
+    assert said.err == expected + of_a_script
+    for command in (("tick", "plan"), ("tick", "list"), ("stats",)):
+        assert fsql(*command, "--state", tmp_path).err == expected
 
 
 def test_the_ticks_of_the_history_are_those_with_the_same_workers(state: Path) -> None:
