@@ -139,7 +139,8 @@ def main(ctx: click.Context) -> None:
 @click.option(
     "--master",
     metavar="URL",
-    help="Master of --engine spark: local[N], spark://HOST:PORT, yarn, k8s://…  Default: local[*].",
+    help="Master of --engine spark: local[N], spark://HOST:PORT, sc://HOST:PORT, yarn, k8s://…  "
+    "Default: local[*].",
 )
 @click.option(
     "--read-ahead",

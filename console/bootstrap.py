@@ -11,11 +11,12 @@ from msgspec.structs import replace
 from fsql.compiler.diagnostics.numbers import bytes_text, count_text, seconds_text
 from fsql.compiler.functions.failure import RowFailure
 from fsql.compiler.functions.timestamps import read_timestamp
+from fsql.console.interrupt import Interrupt
 from fsql.deployment.bootstrap import bootstrap_job
 from fsql.deployment.client import ask_agent
 from fsql.deployment.messages import Drop, Start
 from fsql.job.bootstrap import Until
-from fsql.runtime.drivers.java import find_java
+from fsql.runtime.drivers.spark.session import check_spark
 
 if TYPE_CHECKING:
     from fsql.console.reporter import Reporter
@@ -48,14 +49,16 @@ def deploy_with_bootstrap(
     """Deploy a new job, and start it after its history.  If that fails, nothing is deployed.
 
     Raises:
-        FsqlError: E644, E661 or E662, or the errors of deployment.
+        FsqlError: E644, E661, E662 or E663, or the errors of deployment.
     """
     started = time.monotonic()
-    find_java()  # before anything is deployed
+    check_spark(master)  # before anything is deployed
     answer = ask_agent(cluster, replace(request, wanted="stopped"))
     assert answer.job is not None
     try:
-        done = bootstrap_job(cluster.job_of(answer.job), master, until, lambda _: None)
+        with Interrupt() as interrupt:
+            job = cluster.job_of(answer.job)
+            done = bootstrap_job(job, master, until, lambda _: interrupt.check())
     except BaseException:
         ask_agent(cluster, Drop(request.name))
         raise

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from fsql.console.reporter import Reporter
-    from fsql.deployment.directory import ClusterDirectory
+    from fsql.deployment.directory import ClusterDirectory, StatisticsSettings
 
 _PATH = click.Path(path_type=Path)
 
@@ -53,7 +53,8 @@ def cluster_directory(command: Callable[..., Any]) -> Callable[..., Any]:
     "--stats-master",
     "master",
     metavar="URL",
-    help="Spark master of --stats spark: local[N], spark://HOST:PORT, yarn, k8s://…  Default: local[*].",
+    help="Spark master of --stats spark: local[N], spark://HOST:PORT, sc://HOST:PORT, yarn, k8s://…  "
+    "Default: local[*].",
 )
 @click.option(
     "--machine",
@@ -108,7 +109,11 @@ def up(
         connections.check()
         cluster.create()
         cluster.set_connections(connections.or_else(cluster.connections()))
-    _set_collector(cluster, collector, master)
+    settings = _set_collector(cluster, collector, master)
+    if settings is not None:
+        chosen = {"collector": settings.collector, "master": settings.master}
+        what = f"Spark, {settings.master}" if settings.collector == "spark" else "the built-in one"
+        reporter.inform("collector", chosen, f"the collector of statistics is {what}\n")
     if foreground:
         if not _run_agent(root, cluster):
             reporter.inform("up", {"started": False}, "an agent is already running\n")
@@ -133,27 +138,31 @@ def _run_agent(root: click.Context, cluster: ClusterDirectory) -> bool:
         return run_agent(cluster, fork_server.start)
 
 
-def _set_collector(cluster: ClusterDirectory, collector: str | None, master: str | None) -> None:
-    """Record the collector that computes statistics, if one is requested.
+def _set_collector(
+    cluster: ClusterDirectory, collector: str | None, master: str | None
+) -> StatisticsSettings | None:
+    """Record the collector that computes statistics, if one is requested, and return it.
 
     Raises:
         click.UsageError: if there is a Spark master, and no Spark.
-        FsqlError: E644, if there is no Java for Spark; E632, if the directory cannot be used.
+        FsqlError: E644 or E663, if Java or a package for Spark is missing; E632, if the directory cannot
+            be used.
     """
     from fsql.deployment.directory import StatisticsSettings
-    from fsql.runtime.drivers.java import find_java
+    from fsql.runtime.drivers.spark.session import check_spark
 
     if master is not None and collector != "spark":
         raise click.UsageError("--stats-master requires --stats spark")
     if collector == "spark":
-        find_java()
         settings = StatisticsSettings("spark", master or StatisticsSettings().master)
+        check_spark(settings.master)
     elif collector is not None:
         settings = StatisticsSettings()
     else:
-        return
+        return None
     cluster.create()
     cluster.set_statistics_settings(settings)
+    return settings
 
 
 @click.command(short_help="Stop the agent and all jobs.")

@@ -6,9 +6,13 @@ Between two chunks, all released rows have been written, and the summary is corr
 from __future__ import annotations
 
 import signal
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final, Self
 
+import click
+
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from types import FrameType, TracebackType
 
 _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
@@ -21,6 +25,15 @@ class Interrupted(Exception):  # noqa: N818 - not an error
         super().__init__()
         self.exit_code = 128 + number
         """The exit code of a process that a signal ended, as reported by shells."""
+
+
+@contextmanager
+def exit_if_interrupted() -> Iterator[None]:
+    """End the command without a message if a signal asked it to end."""
+    try:
+        yield
+    except Interrupted as interrupted:
+        click.get_current_context().exit(interrupted.exit_code)
 
 
 class Interrupt:

@@ -22,6 +22,7 @@ from fsql.console.flags import (
     tick_seconds,
     workers,
 )
+from fsql.console.interrupt import exit_if_interrupted
 
 if TYPE_CHECKING:
     from fsql.console.reporter import Reporter
@@ -125,7 +126,7 @@ _drain_seconds = click.option(
     metavar="URL",
     default="local[*]",
     show_default=True,
-    help="Spark master for --bootstrap: local[N], spark://HOST:PORT, yarn, k8s://…",
+    help="Spark master for --bootstrap: local[N], spark://HOST:PORT, sc://HOST:PORT, yarn, k8s://…",
 )
 @_drain_seconds
 @pass_reporter
@@ -161,7 +162,8 @@ def deploy(
     if flags["bootstrap_until"] is not None and not flags["bootstrap"]:
         raise click.UsageError("--bootstrap-until requires --bootstrap")
     existing = existing_of(overwrite=bool(flags["overwrite"]), append=bool(flags["append"]))
-    deploy_script(reporter, script, name, directory, existing.value, flags)
+    with exit_if_interrupted():
+        deploy_script(reporter, script, name, directory, existing.value, flags)
 
 
 @click.command("list", short_help="List the jobs.")

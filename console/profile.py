@@ -12,6 +12,7 @@ import click
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.compiler.diagnostics.numbers import count_text
 from fsql.compiler.owner_map import BINS
+from fsql.console.interrupt import Interrupt
 from fsql.console.panel import sparkline
 from fsql.console.stats import TextRows, short_time
 from fsql.console.text_table import text_table
@@ -52,7 +53,7 @@ def show_profile(
     Raises:
         click.UsageError: if the script does not read one of these tables.
         FsqlError: if the script does not compile or its input cannot be read; E532, if the file cannot be
-            written; E644 or E661, if Spark cannot be used.
+            written; E644, E661 or E663, if Spark cannot be used.
     """
     compiled = compile_job(script)
     if output is not None:
@@ -79,12 +80,18 @@ def show_profile(
 
 def _on_spark(compiled: Compiled, master: str, instead: Mapping[str, str]) -> Profile:
     from fsql.runtime.drivers.spark.session import spark_session
+    from fsql.runtime.drivers.spark.waiting import Waiting
 
-    with spark_session(master, _PARTITIONS) as session:
+    with (
+        Interrupt() as interrupt,
+        spark_session(master, _PARTITIONS, interrupt.check) as session,
+        Waiting(interrupt.check) as waiting,
+    ):
         from fsql.optimizer.collectors.profile_spark import collect_counts, collect_table_counts
 
         tables = SparkTables(instead, partial(collect_table_counts, session))
-        return profile_input(compiled, partial(collect_counts, session), tables)
+        collect = partial(collect_counts, session)
+        return waiting.for_result(lambda: profile_input(compiled, collect, tables))
 
 
 def _write(path: Path, content: bytes) -> None:

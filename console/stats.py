@@ -7,6 +7,7 @@ import os
 import signal
 import threading
 import time
+from contextlib import suppress
 from itertools import groupby
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -15,6 +16,7 @@ import click
 from fsql.compiler.diagnostics.numbers import count_text
 from fsql.compiler.owner_map import BINS
 from fsql.compiler.plan_choices import PAIR
+from fsql.console.interrupt import Interrupt
 from fsql.console.panel import sparkline
 from fsql.console.text_table import text_table
 from fsql.deployment.statistics_service import StatisticsService, hold_service
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
 
     from fsql.console.reporter import Reporter
     from fsql.deployment.directory import ClusterDirectory
+    from fsql.optimizer.collectors.files import Kept
 
 _PARTITIONS: Final = 16
 """The maximum number of partitions into which Spark shuffles; it joins small ones."""
@@ -41,8 +44,8 @@ def show_statistics(reporter: Reporter, state: Path, master: str | None = None) 
     """Print the statistics of the job in a state directory, computed on Spark if a master is given.
 
     Raises:
-        FsqlError: E614, if it has no job; E621 or E623, if that cannot be read; E644 or E661, if Spark cannot
-            be used.
+        FsqlError: E614, if it has no job; E621 or E623, if that cannot be read; E644, E661 or E663, if
+            Spark cannot be used.
     """
     job_of_state(state)
     statistics = newest_statistics(state) if master is None else _collect_on_spark(state, master)
@@ -54,10 +57,19 @@ def show_statistics(reporter: Reporter, state: Path, master: str | None = None) 
 
 def _collect_on_spark(state: Path, master: str) -> Statistics:
     from fsql.optimizer.collectors import spark
+    from fsql.runtime.drivers.spark.connect import is_connect
     from fsql.runtime.drivers.spark.session import spark_session
+    from fsql.runtime.drivers.spark.waiting import Waiting
 
-    with spark_session(master, _PARTITIONS) as session:
-        return spark.SparkCollector(session).collect(state)
+    # A server may be another machine, which does not see the files: it is given their rows.
+    kept: Kept | None = {} if is_connect(master) else None
+    with (
+        Interrupt() as interrupt,
+        spark_session(master, _PARTITIONS, interrupt.check) as session,
+        Waiting(interrupt.check) as waiting,
+    ):
+        collector = spark.SparkCollector(session)
+        return waiting.for_result(lambda: collector.collect(state, kept))
 
 
 def serve_statistics(
@@ -66,7 +78,7 @@ def serve_statistics(
     """Run the statistics service of a cluster directory until a signal, or the end of standard input.
 
     Raises:
-        FsqlError: E632, if the directory cannot be used; E644 or E661, if Spark cannot be used.
+        FsqlError: E632, if the directory cannot be used; E644, E661 or E663, if Spark cannot be used.
     """
     over = threading.Event()
     lock = hold_service(cluster)
@@ -86,19 +98,31 @@ def _serve_on_spark(
     reporter: Reporter, cluster: ClusterDirectory, master: str, over: threading.Event
 ) -> None:
     from fsql.runtime.drivers.spark.session import spark_session
+    from fsql.runtime.drivers.spark.waiting import Waiting
+
+    def end_if_over() -> None:
+        if over.is_set():
+            raise KeyboardInterrupt  # ends Spark, whatever it does
 
     def log(text: str) -> None:
         when = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime())
         reporter.inform("statistics", {"at": when, "text": text}, f"{when} {text}\n")
 
     begun = time.monotonic()
-    with spark_session(master, _PARTITIONS) as session:
+    with (
+        suppress(KeyboardInterrupt),
+        spark_session(master, _PARTITIONS, end_if_over) as session,
+        Waiting(end_if_over) as waiting,
+    ):
         from fsql.optimizer.collectors import spark
 
-        _end_by_signals(over)  # PySpark has set its own handler.
         log(f"Spark serves {cluster.path} after {time.monotonic() - begun:.1f} s")
         collector = spark.SparkCollector(session)
-        StatisticsService(cluster, collector.collect, log).run(over)
+
+        def collect(state: Path, kept: Kept) -> Statistics:
+            return waiting.for_result(lambda: collector.collect(state, kept))
+
+        StatisticsService(cluster, collect, log).run(over)
     log("the statistics service ends")
 
 

@@ -10,6 +10,7 @@ import click
 from fsql.console.cluster_commands import cluster_directory
 from fsql.console.commands import pass_reporter
 from fsql.console.flags import NameAndValue, define
+from fsql.console.interrupt import exit_if_interrupted
 from fsql.console.state_of_job import any_state, state_of
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 _master_of_spark = click.option(
     "--master",
     metavar="URL",
-    help="Master of --spark: local[N], spark://HOST:PORT, yarn, k8s://…  Default: local[*].",
+    help="Master of --spark: local[N], spark://HOST:PORT, sc://HOST:PORT, yarn, k8s://…  Default: local[*].",
 )
 
 
@@ -49,7 +50,7 @@ class _WithCommands(click.Command):
     metavar="URL",
     default="local[*]",
     show_default=True,
-    help="Spark master: local[N], spark://HOST:PORT, yarn, k8s://…",
+    help="Spark master: local[N], spark://HOST:PORT, sc://HOST:PORT, yarn, k8s://…",
 )
 @click.option("--until-end-of-input", is_flag=True, hidden=True)
 @pass_reporter
@@ -118,7 +119,8 @@ def profile(
     if tables and master is None:
         raise click.UsageError("--table requires --spark")
     the_script = one_script(script, None, dict(parameters))
-    show_profile(the_script, output, master, reporter, dict(tables))
+    with exit_if_interrupted():
+        show_profile(the_script, output, master, reporter, dict(tables))
 
 
 @click.command(cls=_WithCommands, short_help="Show the statistics of a job.")
@@ -146,7 +148,8 @@ def stats(
     "heavy", "costs", "folds", "fronts", "workers", "operators", "pairs", "latency", "links" and "problems",
     which are described in docs/optimizer.md.
 
-    With --spark, Spark computes the same tables.  Its machines must see the state directory at the same path.
+    With --spark, Spark computes the same tables.  Its machines must see the state directory at the same path,
+    except those of a Spark Connect server, sc://HOST:PORT, which is given the rows.
 
     `fsql stats serve` keeps Spark running for the jobs of a cluster directory; see `fsql stats serve --help`.
     `fsql stats profile SCRIPT` profiles the input of a script; see `fsql stats profile --help`.
@@ -154,7 +157,8 @@ def stats(
     """
     from fsql.console.stats import show_statistics
 
-    show_statistics(reporter, state_of(name, state, directory), _master(of_spark))
+    with exit_if_interrupted():
+        show_statistics(reporter, state_of(name, state, directory), _master(of_spark))
 
 
 def _master(flags: Mapping[str, Any]) -> str | None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import time
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
@@ -98,7 +99,8 @@ def bootstrap(
 
     Raises:
         FsqlError: E662, if the job has no history, or has begun; what is wrong with a source, a sink or the
-            state directory; the error of the row that stops the job; E644 or E661, if Spark cannot be used.
+            state directory; the error of the row that stops the job; E644, E661 or E663, if Spark
+            cannot be used.
     """
     assert process_options.state is not None
     with ExitStack() as stack:
@@ -192,7 +194,7 @@ class _Bootstrap:
         plan, load = spark_job(
             job.compiled, job.splits, partitions, front_logs=job.description.front_logs()
         )
-        session = spark_session(master, partitions)
+        session = partial(spark_session, master, partitions)
         run = SparkRun(plan, Edges(job.splits, outputs), load, session)
         number = first_number(self.epoch)
 

@@ -7,13 +7,13 @@ last, because opening one may empty its file.
 from __future__ import annotations
 
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 from fsql.compiler.analysis.row_limits import rows_at_most
 from fsql.job.outputs import open_outputs
 from fsql.job.planning import check_ends, choose_plan, may_be_endless
 from fsql.job.spark import check_sources, partitions_of, spark_run
-from fsql.runtime.drivers.java import find_java
 from fsql.runtime.drivers.local import Edges, LocalRun
 from fsql.runtime.drivers.operator_times import OperatorTimes
 
@@ -64,21 +64,21 @@ def open_run(
     `stdout` replaces standard output.
 
     Raises:
-        FsqlError: E534, if the engine cannot read the input; E644, if it is Spark and there is no Java;
-            E532 to E535, E540 or E542, if an output cannot be opened, or closed.
+        FsqlError: E534, if the engine cannot read the input; E644 or E663, if it is Spark, and Java or a
+            package for it is missing; E532 to E535, E540 or E542, if an output cannot be opened, or closed.
     """
     # What is refused has not changed any output.
     if options.model:
         check_ends(compiled, splits, "model")
     elif options.spark is not None:
         check_sources(compiled, splits)
-        find_java()
+        from fsql.runtime.drivers.spark.session import check_spark, spark_session
+
+        check_spark(options.spark)
     with open_outputs(compiled, splits, options.existing, stdout) as outputs:
         edges = Edges(splits, outputs)
         if options.spark is not None:
-            from fsql.runtime.drivers.spark.session import spark_session
-
-            session = spark_session(options.spark, partitions_of(options))
+            session = partial(spark_session, options.spark, partitions_of(options))
             yield spark_run(compiled, splits, options, edges, session)
         elif options.model:
             from fsql.runtime.drivers.model_run import ModelRun  # the model is rarely used

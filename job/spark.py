@@ -21,15 +21,12 @@ from fsql.job.script import Script
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from contextlib import AbstractContextManager
-
-    from pyspark.sql import SparkSession
 
     from fsql.compiler.tick_plan import TickPlan
     from fsql.job.compilation import Compiled
     from fsql.job.planning import Splits
     from fsql.runtime.drivers.local import Edges
-    from fsql.runtime.drivers.spark.run import SparkRun
+    from fsql.runtime.drivers.spark.run import SparkRun, StartSpark
     from fsql.runtime.drivers.spark.stage_frames import Load
     from fsql.runtime.ports import Split
 
@@ -66,9 +63,9 @@ def spark_run(
     splits: Splits,
     options: RunOptions,
     edges: Edges,
-    session: AbstractContextManager[SparkSession],
+    session: StartSpark,
 ) -> SparkRun:
-    """Return a run of a job on Spark; `session` is entered when it begins.
+    """Return a run of a job on Spark; `session` is called when it begins.
 
     `check_sources` has to accept the input.
     """

@@ -120,6 +120,7 @@ IN_NO_CASE = {
     "I901": "a bug; tests/cli/test_errors.py makes one",
     "I902": "a bug; tests/unit/dataflow/test_invariants.py makes some",
     "E662": "a job without history; tests/spark/test_bootstrapped_jobs.py has it",
+    "E663": "a machine without these packages; tests/spark/test_spark_connect.py has it",
     "E661": "a master that is not there; tests/spark/test_spark_run.py has it",
 }
 """Codes that no single run of a script is known to lead to."""

@@ -293,4 +293,11 @@ CLUSTER_ROWS: Final[tuple[Row, ...]] = (
         "Read history by a table without a WATERMARK, or state where it ends with `--bootstrap-until`.",
         "fsql deploy orders.sql --bootstrap  # whose tables are all live",
     ),
+    (
+        "E663",
+        "packages for Spark Connect are missing",
+        "A master `sc://HOST:PORT` is a Spark Connect server, whose client needs packages from PyPI.",
+        "Install the packages with the extra of fsql: `pip install 'fsql[connect]'`.",
+        "fsql stats orders --spark --master sc://spark1:15002  # without these packages",
+    ),
 )

@@ -134,7 +134,10 @@ def test_the_agent_starts_a_service_again_that_ends(
     cluster = TestCluster(tmp_path / "cluster")
     directory = cluster.directory
     try:
-        cluster.call("up", "--quiet", "--stats", "spark", "--stats-master", "local[1]")
+        said = cluster.call("up", "--stats", "spark", "--stats-master", "local[1]")
+        assert said.err == (
+            f"the collector of statistics is Spark, local[1]\nthe agent of {cluster.path} started\n"
+        )
         assert directory.statistics_settings() == StatisticsSettings("spark", "local[1]")
         again = f"the statistics service has ended, see {directory.statistics_log}; starting it"
         cluster.wait_until(lambda: directory.log.read_text().count(again) >= 2)
@@ -144,7 +147,10 @@ def test_the_agent_starts_a_service_again_that_ends(
         }
         assert found["java"]["found"] == f"version 17 in {tmp_path / 'jdk'}"
         assert found["java"]["passed"]
-        cluster.call("up", "--quiet", "--stats", "built-in")
+        assert cluster.call("up", "--stats", "built-in").err == (
+            "the collector of statistics is the built-in one\n"
+            f"the agent of {cluster.path} runs already\n"
+        )
         cluster.wait_until(
             lambda: cluster.say("doctor", "--json").out.count("the built-in collector") == 1
         )

@@ -28,7 +28,7 @@ def bootstraps(session: SparkSession, monkeypatch: pytest.MonkeyPatch) -> list[s
     """Have bootstraps use the session; return the masters at which they would start one."""
     masters: list[str] = []
 
-    def begin(master: str, _: int) -> nullcontext[SparkSession]:
+    def begin(master: str, *_: object) -> nullcontext[SparkSession]:
         masters.append(master)
         return nullcontext(session)
 

@@ -40,7 +40,9 @@ def run_script(script: Script, session: SparkSession) -> SparkRun:
     splits = open_splits(compiled)
     options = RunOptions(workers=PARTITIONS)
     with open_outputs(compiled, splits, Existing.REFUSE, None) as outputs:
-        each = spark_run(compiled, splits, options, Edges(splits, outputs), nullcontext(session))
+        each = spark_run(
+            compiled, splits, options, Edges(splits, outputs), lambda _: nullcontext(session)
+        )
         each.run()
     return each
 
@@ -88,7 +90,9 @@ def test_a_split_that_is_gone_is_named(session: SparkSession, tmp_path: Path) ->
     splits = open_splits(compiled)
     with open_outputs(compiled, splits, Existing.REFUSE, None) as outputs:
         edges = Edges(splits, outputs)
-        each = spark_run(compiled, splits, RunOptions(workers=2), edges, nullcontext(session))
+        each = spark_run(
+            compiled, splits, RunOptions(workers=2), edges, lambda _: nullcontext(session)
+        )
         (tmp_path / "in.jsonl").unlink()
         with pytest.raises(FsqlError) as failed:
             each.run()
@@ -180,7 +184,7 @@ def test_without_java_outputs_stay_as_they_are(
     def find() -> NoReturn:
         raise FsqlError([Diagnostic("E644", "Java is needed")])
 
-    monkeypatch.setattr("fsql.job.run.find_java", find)
+    monkeypatch.setattr("fsql.runtime.drivers.spark.session.find_java", find)
     script, written = tmp_path / "query.sql", tmp_path / "written.jsonl"
     written.write_text("of an earlier run\n")
     script.write_text(

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
     from fsql.runtime.dataflow.metrics import Metrics
     from fsql.runtime.drivers.spark.run import SparkRun
+    from fsql.runtime.drivers.spark.waiting import Waiting
     from fsql.runtime.kernels.keyed.incremental_snapshot import IncrementalSnapshot
 
     StoreState = Callable[[Root, str, list[IncrementalSnapshot]], None]
@@ -65,7 +66,7 @@ class SparkBootstrap:
         """Write the output below the position, then store the state; return None if a row stops the job.
 
         Raises:
-            FsqlError: if a source, a sink or the store fails; E644, E661, if Spark cannot be used.
+            FsqlError: if a source, a sink or the store fails; E644, E661, E663, if Spark cannot be used.
         """
         run, bound = self.run, self.until or END
         with run.on_spark(on_progress) as spark:
@@ -79,12 +80,12 @@ class SparkBootstrap:
                 stages += fold_frames(run.plan, run.load, sources, position)
                 if len(stages) > 1:
                     run.check(spark.collect_reports(all_of(stages[1:])))
-                run.write(all_of(stages), position, spark.progress)
+                run.write(all_of(stages), position, spark.waiting)
                 if run.stopped is not None:
                     return None
-                for operator, parts in _states(all_of(stages)):
+                for operator, parts in _states(all_of(stages), spark.waiting):
                     store(position, operator, parts)
-                    spark.progress()
+                    spark.waiting.meanwhile()
             finally:
                 unpersist(stages)
         return Computed(position, reports)
@@ -102,9 +103,10 @@ def _position_after_all(reports: Mapping[int, SourceReport]) -> Root:
     return max((Root(*report.read_up_to) for report in reports.values()), default=START)
 
 
-def _states(rows: DataFrame) -> Iterator[tuple[str, list[IncrementalSnapshot]]]:
+def _states(rows: DataFrame, waiting: Waiting) -> Iterator[tuple[str, list[IncrementalSnapshot]]]:
     """Yield the state of each operator, in parts."""
-    states = rows.where(f"stage = {STATE}").orderBy(*ORDER).toLocalIterator()
-    for _, of_stage in groupby(states, lambda row: row.time):
+    states = rows.where(f"stage = {STATE}").orderBy(*ORDER)
+    fetched = waiting.for_each(states.toLocalIterator)
+    for _, of_stage in groupby(fetched, lambda row: row.time):
         parts = [(bytes(row.parts[0]).decode(), decode_snapshot(row.parts[1])) for row in of_stage]
         yield parts[0][0], [state for _, state in parts]

@@ -9,11 +9,9 @@ their roots, and writes the rows that the barrier releases.
 from __future__ import annotations
 
 import time
-from concurrent.futures import Future, ThreadPoolExecutor
-from concurrent.futures import TimeoutError as NotYet
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from fsql.runtime.batch import END, START, Root
 from fsql.runtime.dataflow.barrier import Barrier, Stopped
@@ -29,6 +27,7 @@ from fsql.runtime.drivers.spark.stage_frames import (
     unpersist,
 )
 from fsql.runtime.drivers.spark.task_errors import error_in
+from fsql.runtime.drivers.spark.waiting import Waiting
 from fsql.runtime.drivers.stage_tasks import message_of_parts
 
 if TYPE_CHECKING:
@@ -42,7 +41,8 @@ if TYPE_CHECKING:
     from fsql.runtime.drivers.local import Edges
     from fsql.runtime.drivers.spark.stage_frames import Load
 
-_ASK_SECONDS: Final = 0.2
+    StartSpark = Callable[[Callable[[], None]], AbstractContextManager[SparkSession]]
+    """Starts Spark; the argument is called several times a second meanwhile."""
 
 
 @dataclass(slots=True)
@@ -52,7 +52,7 @@ class SparkRun:
     plan: TickPlan
     edges: Edges
     load: Load
-    session: AbstractContextManager[SparkSession]
+    session: StartSpark
     metrics: Metrics = field(default_factory=Metrics)
     stopped: Stopped | None = None
 
@@ -60,7 +60,7 @@ class SparkRun:
         """Run to the end; call `on_progress` several times a second.
 
         Raises:
-            FsqlError: if a source or a sink fails; E644, E661, if Spark cannot be used.
+            FsqlError: if a source or a sink fails; E644, E661, E663, if Spark cannot be used.
         """
         with self.on_spark(on_progress) as spark:
             fronts = range(len(self.plan.fronts(self.edges.splits)))
@@ -68,17 +68,17 @@ class SparkRun:
             stages = [sources, *fold_frames(self.plan, self.load, sources)]
             try:
                 self.count(spark.collect_reports(all_of(stages)))
-                self.write(all_of(stages), END, spark.progress)
+                self.write(all_of(stages), END, spark.waiting)
             finally:
                 unpersist(stages)
         return self.metrics
 
     @contextmanager
     def on_spark(self, on_progress: Callable[[Metrics], None]) -> Iterator[RunningSpark]:
-        """Start Spark; cancel its jobs if there is an error.
+        """Start Spark; an error that `on_progress` raises ends it, whatever it does.
 
         Raises:
-            FsqlError: E644, E661, if Spark cannot be used.
+            FsqlError: E644, E661, E663, if Spark cannot be used.
         """
         started = time.monotonic()
 
@@ -86,13 +86,8 @@ class SparkRun:
             self.metrics.seconds = time.monotonic() - started
             on_progress(self.metrics)
 
-        with self.session as session, ThreadPoolExecutor(1, "spark") as thread:
-            try:
-                yield RunningSpark(session, thread, progress)
-            except BaseException:
-                with suppress(Exception):  # Spark may have ended; the first error is reported
-                    session.sparkContext.cancelAllJobs()
-                raise
+        with self.session(progress) as session, Waiting(progress) as waiting:
+            yield RunningSpark(session, waiting)
         progress()
 
     def check(self, reports: list[Row]) -> None:
@@ -127,11 +122,11 @@ class SparkRun:
             self.metrics.unknown_fields += row.number
             self.metrics.nulled_fields += row.receiver
 
-    def write(self, rows: DataFrame, until: Root, progress: Callable[[], None]) -> None:
+    def write(self, rows: DataFrame, until: Root, waiting: Waiting) -> None:
         """Release the rows below a position; `rows` are messages, of which some are for the barrier."""
         messages = rows.where("receiver = -1 AND stage >= 0").orderBy(*ORDER)
         barrier = Barrier(self.plan.sinks, len(self.plan.late_windows), START, {})
-        for row in messages.toLocalIterator():
+        for row in waiting.for_each(messages.toLocalIterator):
             message = message_of_parts(row.parts)
             if message.root >= until:
                 break
@@ -141,7 +136,7 @@ class SparkRun:
                 return
             barrier.accept(message.parcel)
             self.metrics.messages += 1
-            progress()
+            waiting.meanwhile()
         self._release(barrier.advance(until), until)
         self.metrics.releases = barrier.releases
 
@@ -158,18 +153,12 @@ class SparkRun:
 
 @dataclass(frozen=True, slots=True)
 class RunningSpark:
-    """A session of Spark, and a thread that waits for its jobs while `progress` is called."""
+    """A session of Spark, and how its jobs are waited for."""
 
     session: SparkSession
-    thread: ThreadPoolExecutor
-    progress: Callable[[], None]
+    waiting: Waiting
 
     def collect_reports(self, rows: DataFrame) -> list[Row]:
         """Execute the tasks that compute some rows; return their rows with errors and with counts."""
         reports = rows.where(f"stage IN ({FAILED}, {COUNTED})")
-        future: Future[list[Row]] = self.thread.submit(reports.collect)
-        while True:
-            try:
-                return future.result(_ASK_SECONDS)
-            except NotYet:
-                self.progress()
+        return self.waiting.for_result(reports.collect)

@@ -2,23 +2,36 @@
 
 from __future__ import annotations
 
+import logging
 import os
-import shutil
-import signal
 import subprocess
 import sys
-import tempfile
-import threading
+import time
+import warnings
 from contextlib import contextmanager, suppress
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.runtime.drivers.java import find_java
+from fsql.runtime.drivers.spark.connect import (
+    BLOBS_PER_BATCH,
+    check_client,
+    connect_session,
+    is_connect,
+)
+from fsql.runtime.drivers.spark.errors import is_of_spark, spark_error
+from fsql.runtime.drivers.spark.folders import LOG, keep_log, session_folder
+from fsql.runtime.drivers.spark.waiting import (
+    ABANDON_SECONDS,
+    STOP_SECONDS,
+    Waiting,
+    nothing,
+    within,
+)
 from fsql.runtime.hidden_pandas import show_pandas
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator, Mapping
+    from pathlib import Path
 
     from pyspark.sql import SparkSession
 
@@ -44,103 +57,80 @@ appender.log.layout.type = PatternLayout
 appender.log.layout.pattern = %d{yy/MM/dd HH:mm:ss} %p %c{1}: %m%n%ex
 """
 
-_OF_SPARK: Final = frozenset({"pyspark", "py4j"})
 _REASON_PREFIX: Final = 'Exception in thread "main"'
 """The beginning of the line in which Spark's launcher reports why it has ended."""
-
-_BLOBS_PER_BATCH: Final = 16
-"""Rows are whole batches of fsql, so Spark hands over few of them at once."""
-
-FAILED_PREFIX: Final = "fsql-spark-failed-"
-"""The beginning of the names of folders with the logs of failed sessions, among temporary files."""
-
-FAILED_MAX: Final = 5
-"""How many of these folders are kept: a service whose Spark keeps failing would fill the disk."""
 
 _DAEMON: Final = "fsql.job.spark_daemon"
 """The module from whose process Spark forks its Python processes."""
 
+_ADDRESS: Final = "gateway"
+"""The file in which the Java process writes its port and its secret."""
+_PORT: Final = "PYSPARK_GATEWAY_PORT"
+_SECRET: Final = "PYSPARK_GATEWAY_SECRET"  # noqa: S105 - the name of a variable
+_LOOK_SECONDS: Final = 0.1
+
+_ABANDONED: Final = "Exception while sending command."
+"""What Py4J logs, with a stack trace, for each call in progress when the Java process ends."""
+
 
 @contextmanager
-def spark_session(master: str, partitions: int) -> Iterator[SparkSession]:
+def spark_session(
+    master: str, partitions: int, meanwhile: Callable[[], None] = nothing
+) -> Iterator[SparkSession]:
     """Start Spark at a master URL, for shuffles into `partitions` partitions; stop it at the end.
 
-    Its log is removed at the end, unless Spark has failed: the last `FAILED_MAX` such logs are kept.
+    `meanwhile` is called several times a second while it starts, and may raise an error.  After an error,
+    Spark is stopped within some seconds, whatever it does.  The log is removed at the end, unless Spark has
+    failed: the last `FAILED_MAX` such logs are kept.
 
     Raises:
-        FsqlError: E644, if there is no Java; E661, if Spark does not start or fails.
+        FsqlError: E644, if there is no Java; E661, if Spark does not start or fails; E663, if packages for
+            Spark Connect are missing.
     """
-    java = find_java()
-    folder = Path(tempfile.mkdtemp(prefix="fsql-spark-"))
-    session = None
-    try:
-        try:
-            session = _start(master, partitions, java, folder)
+    if is_connect(master):
+        with connect_session(master, partitions, meanwhile) as session:
             yield session
-        finally:
-            _stop(session)
-    except FsqlError:
-        shutil.rmtree(folder, ignore_errors=True)
-        raise
-    except Exception as error:
-        if not _is_of_spark(error):
-            shutil.rmtree(folder, ignore_errors=True)
-            raise
-        raise spark_error(error, keep_log(folder)) from None
-    else:
-        shutil.rmtree(folder, ignore_errors=True)
+        return
+    java = find_java()
+    with session_folder() as folder:
+        try:
+            settings = _settings(master, partitions, folder)
+            process = _start_java(settings, java, folder)
+            with _end_of(process, master):
+                with Waiting(meanwhile) as waiting:
+                    session = waiting.for_result(lambda: _connect(process, settings, folder))
+                yield session
+        except Exception as error:
+            if not is_of_spark(error):
+                raise
+            log = keep_log(folder)
+            raise spark_error(error, f"read {log}", _reason_in(log)) from None
 
 
-def keep_log(folder: Path) -> Path:
-    """Remove the folder of a failed session but for its log; return where the log is now.
+def check_spark(master: str) -> None:
+    """Check that this machine has what Spark at a master URL needs here.
 
-    The oldest logs of earlier failures of this user are removed.
+    Raises:
+        FsqlError: E644, if there is no Java; E663, if packages of the client are missing.
     """
-    kept = Path(tempfile.mkdtemp(prefix=FAILED_PREFIX))
-    log = (folder / "spark.log").replace(kept / "spark.log")
-    shutil.rmtree(folder, ignore_errors=True)
-    failed = []
-    for each in kept.parent.glob(f"{FAILED_PREFIX}*"):
-        with suppress(OSError):  # another process may remove it at the same time
-            status = each.lstat()
-            if status.st_uid == os.getuid() and each != kept:
-                failed.append((status.st_mtime_ns, each))
-    for _, each in sorted(failed, reverse=True)[FAILED_MAX - 1 :]:
-        shutil.rmtree(each, ignore_errors=True)
-    return log
+    if is_connect(master):
+        check_client()
+    else:
+        find_java()
 
 
-def spark_error(error: Exception, log: Path) -> FsqlError:
-    """Return the error for a failure of Spark, with the most informative line of its output."""
-    java_exception = getattr(error, "java_exception", None)
-    text = str(error if java_exception is None else java_exception)
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
-    notes = ["; ".join(lines[:2])] if lines else []
-    notes += [
-        line
-        for line in log.read_text(errors="replace").splitlines()
-        if line.startswith(_REASON_PREFIX)
-    ][-1:]
-    helps = (f"read {log}",)
-    return FsqlError([Diagnostic("E661", "Spark has failed", notes=tuple(notes), helps=helps)])
+def _reason_in(log: Path) -> list[str]:
+    """Return the line of a log in which Spark's launcher reports why it has ended."""
+    lines = log.read_text(errors="replace").splitlines()
+    return [line for line in lines if line.startswith(_REASON_PREFIX)][-1:]
 
 
-def _is_of_spark(error: Exception) -> bool:
-    """Return whether an error is a failure of Spark, or the end of its Java process."""
-    return isinstance(error, ConnectionError) or type(error).__module__.split(".")[0] in _OF_SPARK
-
-
-def _start(master: str, partitions: int, java: Java, folder: Path) -> SparkSession:
-    show_pandas()
-    from pyspark import SparkConf, SparkContext
-    from pyspark.java_gateway import launch_gateway
-    from pyspark.sql import SparkSession
-
-    (folder / "log4j2.properties").write_text(_LOGGING)
-    os.environ["JAVA_HOME"] = str(_home_for_spark(java, folder))
-    os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
-    # Spark starts Python with -m, which would look for modules in the working directory.
-    os.environ["PYTHONSAFEPATH"] = "1"
+def _settings(master: str, partitions: int, folder: Path) -> dict[str, str]:
+    of_java = (
+        f"-Dlog4j2.configurationFile={folder / 'log4j2.properties'}",
+        f"-Djava.io.tmpdir={folder}",
+        "-XX:-UsePerfData",  # a file of its own among temporary files
+    )
     settings = {
         "spark.master": master,
         "spark.app.name": "fsql",
@@ -149,46 +139,122 @@ def _start(master: str, partitions: int, java: Java, folder: Path) -> SparkSessi
         "spark.local.dir": str(folder),
         "spark.sql.warehouse.dir": str(folder / "warehouse"),
         "spark.sql.shuffle.partitions": str(partitions),
-        "spark.sql.execution.arrow.maxRecordsPerBatch": str(_BLOBS_PER_BATCH),
+        "spark.sql.execution.arrow.maxRecordsPerBatch": str(BLOBS_PER_BATCH),
         "spark.executorEnv.PYTHONSAFEPATH": "1",
         "spark.python.daemon.module": _DAEMON,
-        "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={folder / 'log4j2.properties'}",
+        "spark.driver.extraJavaOptions": " ".join(of_java),
     }
     if master.startswith("local"):
         settings |= {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
+    return settings
+
+
+def _start_java(settings: Mapping[str, str], java: Java, folder: Path) -> subprocess.Popen[bytes]:
+    """Start the Java process; it ends when its standard input does, so also if this process is killed."""
+    show_pandas()
+    from pyspark.find_spark_home import _find_spark_home
+
+    (folder / "log4j2.properties").write_text(_LOGGING)
+    os.environ["JAVA_HOME"] = str(_home_for_spark(java, folder))
+    os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    # Spark starts Python with -m, which would look for modules in the working directory.
+    os.environ["PYTHONSAFEPATH"] = "1"
+    of_settings = [part for each in settings.items() for part in ("--conf", "=".join(each))]
+    with (folder / LOG).open("ab") as log:
+        return subprocess.Popen(  # noqa: S603 - the launcher of the installed Spark
+            [f"{_find_spark_home()}/bin/spark-submit", *of_settings, "pyspark-shell"],
+            stdin=subprocess.PIPE,
+            stdout=log,
+            stderr=log,
+            # As PySpark starts it, which would return the process only after its start.
+            env={
+                **os.environ,
+                "SPARK_CONNECT_MODE": "0",
+                "_PYSPARK_DRIVER_CONN_INFO_PATH": str(folder / _ADDRESS),
+            },
+            process_group=0,  # Ctrl-C is for this process, which ends Spark
+        )
+
+
+def _connect(
+    process: subprocess.Popen[bytes], settings: Mapping[str, str], folder: Path
+) -> SparkSession:
+    """Wait for the Java process, and start Spark in it."""
+    from pyspark import SparkConf, SparkContext
+    from pyspark.errors import PySparkRuntimeError
+    from pyspark.java_gateway import launch_gateway
+    from pyspark.serializers import UTF8Deserializer, read_int
+    from pyspark.sql import SparkSession
+
+    path = folder / _ADDRESS
+    while not path.is_file():
+        if process.poll() is not None:
+            raise PySparkRuntimeError(errorClass="JAVA_GATEWAY_EXITED", messageParameters={})
+        time.sleep(_LOOK_SECONDS)
+    with path.open("rb") as address:
+        port = read_int(address)  # type: ignore[no-untyped-call]
+        secret = UTF8Deserializer().loads(address)  # type: ignore[no-untyped-call]
+    os.environ.update({_PORT: str(port), _SECRET: secret})
+    try:
+        gateway = launch_gateway()  # type: ignore[no-untyped-call]
+    finally:
+        del os.environ[_PORT], os.environ[_SECRET]
     conf = SparkConf(loadDefaults=False)
     for name, value in settings.items():
         conf.set(name, value)
-    with (folder / "spark.log").open("ab") as log:
-        gateway = launch_gateway(conf, {"stdout": log, "stderr": log})  # type: ignore[no-untyped-call]
-    with _own_handler_of_interrupts():
-        SparkContext(conf=conf, gateway=gateway)
-    return SparkSession.builder.getOrCreate()
+    return SparkSession(SparkContext(conf=conf, gateway=gateway))
 
 
 @contextmanager
-def _own_handler_of_interrupts() -> Iterator[None]:
-    """Restore the handler of Ctrl-C: that of Spark calls Java, where another call may be in progress."""
-    before = signal.getsignal(signal.SIGINT)
-    yield
-    if threading.current_thread() is threading.main_thread():
-        signal.signal(signal.SIGINT, before)
+def _end_of(process: subprocess.Popen[bytes], master: str) -> Iterator[None]:
+    """Stop Spark and its Java process at the end, and let a later session start a new one.
+
+    On this machine, nothing is lost when the process is killed: its files are removed with their folder, and
+    its Python processes end with it.  Elsewhere a cluster is told, if it answers soon.
+    """
+    seconds = 0.0 if master.startswith("local") else ABANDON_SECONDS
+    logging.getLogger().addFilter(_is_worth_a_message)
+    try:
+        yield
+        seconds = STOP_SECONDS
+    finally:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # PySpark warns that the process has ended
+            if seconds:
+                within(seconds, _stop_context)
+            process.kill()
+            process.wait()
+            assert process.stdin is not None
+            process.stdin.close()
+            _forget()
 
 
-def _stop(session: SparkSession | None) -> None:
-    """Stop Spark and its Java process, and let a later session start a new one."""
+def _stop_context() -> None:
     from pyspark import SparkContext
 
-    if session is not None:
-        with suppress(Exception):  # its Java process may have ended
-            session.stop()
-    gateway = SparkContext._gateway  # noqa: SLF001 - PySpark has no other way to end it
+    context = SparkContext._active_spark_context  # noqa: SLF001 - it may not have started completely
+    if context is not None:
+        context.stop()
+
+
+def _is_worth_a_message(record: logging.LogRecord) -> bool:
+    """Return whether a record is not that of a call that was abandoned when its process was killed."""
+    return record.msg != _ABANDONED
+
+
+def _forget() -> None:
+    """Let PySpark forget a session whose Java process has ended."""
+    from pyspark import SparkContext
+    from pyspark.sql import SparkSession
+
+    gateway = SparkContext._gateway  # noqa: SLF001 - PySpark would use it for a later session
+    with suppress(Exception):
+        _stop_context()
     if gateway is not None:
         with suppress(Exception):
             gateway.shutdown()
-        gateway.proc.stdin.close()  # the process ends when its standard input does
-        gateway.proc.wait()
-        SparkContext._gateway = SparkContext._jvm = None  # noqa: SLF001
+    SparkContext._gateway = SparkContext._jvm = None  # noqa: SLF001
+    SparkSession._instantiatedSession = SparkSession._activeSession = None  # noqa: SLF001
 
 
 def _home_for_spark(java: Java, folder: Path) -> Path:
