@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Final
 from fsql.compiler.explain.choices import linger_text
 from fsql.compiler.plan_choices import may_linger
 from fsql.compiler.tick_plan import FoldHead, SourceHead, ToFold
-from fsql.optimizer.owner_choice import GAIN_MIN, REMEMBERED, intervals_of
+from fsql.optimizer.owner_choice import GAIN_MIN, intervals_of, reason_to_wait
 from fsql.optimizer.rebalancing import READ
 from fsql.optimizer.replay import INTERVALS_MIN
 from fsql.optimizer.tick_costs import TICK_SECONDS, busy_fractions
@@ -119,10 +119,7 @@ def _calls_on(found: _Chunks | str, worker: int) -> float:
 def _reason_to_wait(situation: Situation, statistics: Statistics) -> str:
     """Return why no linger changes, whatever calls take; "" if there is no such reason."""
     intervals = intervals_of(statistics, situation.since, situation.plan.workers)
-    needed = INTERVALS_MIN << sum(age < REMEMBERED for age in situation.ages)
-    if len(intervals) >= needed:
-        return ""
-    return f"no estimate, {len(intervals)} of {needed} intervals since the last tick are measured"
+    return reason_to_wait(situation, len(intervals))
 
 
 def _choose(chunks: _Chunks, total: float, worker: int, seconds: float) -> tuple[int, str]:
