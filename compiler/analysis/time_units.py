@@ -59,6 +59,10 @@ def _expression_unit(expression: Expression, below: Plan) -> int:
             return _SECOND_US
         case Call(function="date_trunc", arguments=(Literal(value=str(unit)), *_)):
             return _FINE_UNITS.get(unit.lower().removesuffix("s"), _SECOND_US)
+        case Call(function="add", arguments=(time, Literal(value=int(length)))) if (
+            time.type.has_fraction and expression.arguments[1].type.kind is Kind.INTERVAL
+        ):
+            return gcd(_expression_unit(time, below), length)
         case Call(function=function):
             return _OF_FUNCTIONS.get(function, expression.type.unit_us)
         case _:

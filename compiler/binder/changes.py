@@ -150,7 +150,8 @@ def _check_appended_key(table: TableEntry, keys: tuple[Key, ...], span: Span) ->
         f'the query can append several rows with one PRIMARY KEY ({declared}) to table "{table.name}"',
         span,
         secondary=(Label(table.span, "declared with a PRIMARY KEY"),),
-        help="keep the last row of each key,"
+        help="write ON CONFLICT DO UPDATE FULL after the query: the last row that is read of each key stays;"
+        " to keep the last by event time,"
         f" QUALIFY ROW_NUMBER() OVER (PARTITION BY {declared} ORDER BY at DESC) = 1;"
         " or group by the key, remove the PRIMARY KEY, or write 'changes' = 'append' for all rows",
     )

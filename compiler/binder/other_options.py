@@ -51,10 +51,6 @@ _FIELDS_WITHOUT_EFFECT: Final[Mapping[str, str]] = {
 }
 _FIXED: Final[Mapping[str, tuple[str, str]]] = {
     "json.fail-on-missing-field": ("false", "declare the columns that every row has NOT NULL"),
-    "json.timestamp-format.standard": (
-        "ISO-8601",
-        "remove it: both forms are read, and times are written in ISO 8601",
-    ),
     "scan.startup.mode": (
         "earliest-offset",
         "an input is read from its beginning; choose rows by their time with WHERE",
@@ -73,6 +69,7 @@ _REFUSED: Final[Mapping[str, str]] = {
     "partition.default-name": "__HIVE_DEFAULT_PARTITION__ and __DEFAULT_PARTITION__ are NULL",
 }
 """Options for which there is nothing here, with what to do instead."""
+_TIME_FORMAT: Final = "json.timestamp-format.standard"
 _IGNORE_ERRORS: Final = frozenset({"json.ignore-parse-errors", "csv.ignore-parse-errors"})
 _KAFKA: Final = "kafka"
 _UPSERT_KAFKA: Final = "upsert-kafka"
@@ -183,6 +180,12 @@ def _translate(
         _check_value(written, ("true", "false"), "")
         if value.lower() == "true":
             yield _option(written, "on_error", "null_field")
+    elif key == _TIME_FORMAT:
+        _check_value(written, ("SQL", "ISO-8601"), "")
+        if value.upper() == "SQL":
+            helps = ("both forms are read, and times are written in ISO 8601; see DATE_FORMAT",)
+            message = f"option '{key}' has no effect"
+            report.warn(Diagnostic("W203", message, Label(written.key.span), helps=helps))
     elif key in _FIXED:
         _check_value(written, _FIXED[key][:1], _FIXED[key][1])
     else:
@@ -194,6 +197,8 @@ def _renamed(written: syntax.TableOption, key: str, value: str, *, uri: bool) ->
     field, _, part = key.rpartition(".")
     if key == "connector":
         return _option(written, key, _CONNECTORS.get(value.lower(), value))
+    if key == "format" and value.lower() == "raw":
+        return _option(written, key, "text")
     if key == "path" and uri and value.lower().startswith(_URI):
         return _option(written, key, value[len(_URI) :].removeprefix("//"))
     if key in _KEYS:

@@ -54,6 +54,9 @@ _REFUSED: Final[Mapping[str, str]] = {
     "source_connector": "remove it; connectors of Kafka Connect are not known here",
 }
 """Options for which there is nothing here, with what to do instead."""
+_OF_KSQLDB: Final = frozenset({*_WITHOUT_EFFECT, "timestamp", "timestamp_format"})
+"""Options that no connector has, whose meaning is known."""
+_DELIMITERS: Final[Mapping[str, str]] = {"SPACE": " ", "TAB": "\t"}
 
 
 def with_topic(table: syntax.CreateTable, report: Report) -> list[syntax.TableOption]:
@@ -65,7 +68,7 @@ def with_topic(table: syntax.CreateTable, report: Report) -> list[syntax.TableOp
     written = {each.key.value.lower(): each for each in table.options}
     topic = written.get(TOPIC)
     if topic is None or "connector" in written:
-        return list(table.options)
+        return [own for each in table.options for own in _elsewhere(each, report)]
     made = [option("connector", "kafka", topic), *_key_options(table, topic)]
     for each in table.options:
         made += _translate(each, report)
@@ -74,6 +77,26 @@ def with_topic(table: syntax.CreateTable, report: Report) -> list[syntax.TableOp
         made.append(option(_CHANGES, "append" if table.stream else "upsert", topic))
         _check_key(table, topic)
     return made
+
+
+def _elsewhere(written: syntax.TableOption, report: Report) -> Iterable[syntax.TableOption]:
+    """Yield what an option of ksqlDB is called where another connector than a topic is named.
+
+    Raises:
+        Refusal: E213.
+    """
+    key, value = written.key.value.lower(), written.value.value
+    if key == "value_format" and value.upper() == "DELIMITED":
+        yield option("format", "csv", written)
+        yield option("header", "false", written)
+    elif key == "value_delimiter":
+        yield option("delimiter", _DELIMITERS.get(value.upper(), value), written)
+    elif key == "value_format":
+        yield option("format", value.lower(), written)
+    elif key in _OF_KSQLDB:
+        yield from _translate(written, report)
+    else:
+        yield written
 
 
 def option(key: str, value: str, written: syntax.TableOption) -> syntax.TableOption:

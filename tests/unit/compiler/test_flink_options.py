@@ -110,3 +110,12 @@ def test_a_topic_of_kafka() -> None:
     base = f"CREATE TABLE b (n BIGINT) WITH ({written})"
     like = "CREATE TABLE t WITH ('scan.startup.mode' = 'latest-offset') LIKE b"
     assert options_of(f"{base}; {like}")["start"] == "latest"
+
+
+def test_raw_rows_are_lines_of_text() -> None:
+    options = "'connector' = 'filesystem', 'path' = 'a.log', 'format' = 'raw'"
+    assert options_of(f"CREATE TABLE t (line STRING) WITH ({options})") == {
+        "connector": "file",
+        "path": "a.log",
+        "format": "text",
+    }

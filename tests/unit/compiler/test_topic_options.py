@@ -44,6 +44,26 @@ from fsql.connectors.declared import DECLARED
             "CREATE STREAM t (n BIGINT) WITH (connector = 'datagen', count = 4)",
             {"connector": "datagen", "count": "4"},
         ),
+        (
+            (
+                "CREATE STREAM t (n BIGINT) WITH (connector = 'file', path = 'a.jsonl',"
+                " value_format = 'Json', partitions = 3)"
+            ),
+            {"connector": "file", "path": "a.jsonl", "format": "json"},
+        ),
+        (
+            (
+                "CREATE STREAM t (n BIGINT) WITH (connector = 'file', path = 'a.txt',"
+                " value_format = 'DELIMITED', value_delimiter = 'TAB')"
+            ),
+            {
+                "connector": "file",
+                "path": "a.txt",
+                "format": "csv",
+                "header": "false",
+                "delimiter": "\t",
+            },
+        ),
     ],
 )
 def test_of_a_table_that_is_read(statement: str, options: dict[str, str]) -> None:
