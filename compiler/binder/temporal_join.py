@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from fsql.compiler import syntax
+from fsql.compiler.binder.changed_versions import changed_versions, only_present, with_condition
 from fsql.compiler.binder.event_time import event_time_field
 from fsql.compiler.binder.join import all_from, equality_keys, shift_columns, side_by_side
 from fsql.compiler.binder.lookup_join import with_rows_at_rest
@@ -39,6 +40,7 @@ from fsql.compiler.sqltypes import FLOATING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from fsql.compiler.binder.changed_versions import ChangedVersions
     from fsql.compiler.binder.context import Context
     from fsql.compiler.text.source import Span
 
@@ -69,7 +71,8 @@ def join_versions(
     time = None
     if isinstance(at, syntax.ColumnReference):
         time = event_time_field(left, at, context.source_spans)
-    right, primary, versions = _versions(right, span, context)
+    changed = changed_versions(right.plan)
+    right, primary, versions = _versions(right, changed, span, context)
     if call is not None and versions is not None:
         raise _invalid(
             f"FOR SYSTEM_TIME AS OF {call.name.parts[-1].name.upper()}() of a table that has event time",
@@ -79,11 +82,7 @@ def join_versions(
         )
     pairs, rest = _matched_keys(left, right, primary, on, context, span)
     if versions is None:
-        # The rows of a table at rest do not change, so one that is filtered out is no match at any time.
-        of_right = [each for each in rest if all_from(each, left.width)]
-        rest = [each for each in rest if each not in of_right]
-        own = [shift_columns(each, -left.width, context.source_spans) for each in of_right]
-        right = right.with_plan(filter_relation(right.plan, own))
+        right, rest = _filtered(left, right, rest, context, changed=changed is not None)
     if rest and kind is JoinKind.LEFT:
         raise not_implemented(
             "conditions of a temporal LEFT JOIN other than on the PRIMARY KEY",
@@ -100,22 +99,55 @@ def join_versions(
             context,
             span,
         )
+    if changed is not None:
+        plan = only_present(kind, plan, left.width)
     fields = rename_fields(side_by_side(left, right), plan)
     return Relation(filter_relation(plan, rest), fields)
 
 
+def _filtered(
+    left: Relation,
+    right: Relation,
+    conditions: Sequence[Expression],
+    context: Context,
+    *,
+    changed: bool,
+) -> tuple[Relation, list[Expression]]:
+    """Return a table at rest without the rows that conditions on it alone exclude, and the other conditions.
+
+    The rows do not change, so one that is filtered out is no match at any time.
+    """
+    of_right = [each for each in conditions if all_from(each, left.width)]
+    own = [shift_columns(each, -left.width, context.source_spans) for each in of_right]
+    plan = with_condition(right.plan, own) if changed else filter_relation(right.plan, own)
+    return right.with_plan(plan), [each for each in conditions if each not in of_right]
+
+
 def _versions(
-    right: Relation, span: Span, context: Context
+    right: Relation, changed: ChangedVersions | None, span: Span, context: Context
 ) -> tuple[Relation, tuple[int, ...], int | None]:
     """Return the rows that are versions, their key, and the column of their time: None of a table at rest.
 
     Raises:
         Refusal: E323.
     """
+    if changed is not None:
+        right = right.with_plan(changed.plan)
+        return right, changed.key, _checked_time(right, span, context)
     ranked = ranked_versions(right.plan)
     if ranked is not None:
         return with_columns(right.fields, ranked.plan), ranked.key, ranked.time
-    primary, time = _primary_key(right, span, context), _version_time(right.plan)
+    primary = _primary_key(right, span, context)
+    return right, primary, _checked_time(right, span, context)
+
+
+def _checked_time(right: Relation, span: Span, context: Context) -> int | None:
+    """Return the column of the time of versions: None of a table at rest.
+
+    Raises:
+        Refusal: E323.
+    """
+    time = _version_time(right.plan)
     if time is None and not _is_at_rest(right.plan, context):
         raise _invalid(
             "temporal join with a table that has no event time",
@@ -123,7 +155,7 @@ def _versions(
             "declare a WATERMARK in CREATE TABLE: a version is valid from its event time on; or make it a"
             " table at rest, which has one row for each key: 'time' = 'start'",
         )
-    return right, primary, time
+    return time
 
 
 def _is_at_rest(plan: Plan, context: Context) -> bool:
@@ -153,7 +185,7 @@ def _primary_key(right: Relation, span: Span, context: Context) -> tuple[int, ..
         raise _invalid(
             "temporal join with a relation that is not the rows of one table",
             span,
-            "name a table that is not read as changes, a view that only filters and computes columns, or one"
+            "name a table, a view that only filters and computes columns, or one"
             " that keeps the rows with ROW_NUMBER() OVER (PARTITION BY key ORDER BY at DESC) = 1, where at is"
             " event time, its key and its time",
         )
