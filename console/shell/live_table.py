@@ -36,7 +36,7 @@ class LiveTable:
 
     def __init__(self, sink: SinkTable, console: Console) -> None:
         self._sink = sink
-        self._rows = NetRows(sink)
+        self._rows = NetRows(sink, in_place=True)
         self._console = console
         self._live = Live(
             console=console,
@@ -81,7 +81,8 @@ class LiveTable:
         for row in rows[:most]:
             table.add_row(*(_cell(row.get(column.name)) for column in self._sink.columns))
         if len(rows) > most:
-            table.caption = f"and {len(rows) - most:,} more rows"
+            more = len(rows) - most
+            table.caption = f"and {more:,} more row{'' if more == 1 else 's'}"
             table.caption_justify = "left"
         return table
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import pty
 import select
@@ -12,14 +13,20 @@ from prompt_toolkit.completion import CompleteEvent
 from prompt_toolkit.document import Document
 from prompt_toolkit.input import create_pipe_input
 from prompt_toolkit.output import DummyOutput
+from rich.console import Console
 
+from fsql.compiler.logical import Changes
+from fsql.compiler.schema import Column
+from fsql.compiler.sqltypes import BIGINT, STRING
 from fsql.connectors.file.output_files import Existing
 from fsql.console.reporter import Reporter
+from fsql.console.shell.live_table import LiveTable
 from fsql.console.shell.prompt import SqlCompleter, TerminalPrompt
 from fsql.console.shell.session import ShellSession
 from fsql.console.shell.shell import Shell
 from fsql.console.shell.statements import is_complete, split_statements
 from fsql.tests.cli.commands import COMMAND, fsql
+from fsql.tests.unit.connectors.tables import sink
 
 TABLE = "CREATE TABLE t (k STRING, n INT) WITH ('connector' = 'file', 'path' = 't.jsonl');\n"
 VIEW = "CREATE VIEW sums AS SELECT k, SUM(n) AS s FROM t GROUP BY k;\n"
@@ -106,6 +113,21 @@ def test_a_result_that_is_complete_ends_a_query() -> None:
     code, out, err = fsql("shell", text=f"{endless}{queries}")
     assert (code, len(out.splitlines())) == (0, 3)
     assert [line.split(",")[0] for line in err.splitlines()] == ["2 rows", "0 rows", "1 row"]
+
+
+def test_an_updated_row_stays_in_its_place() -> None:
+    shown = io.StringIO()
+    columns = (Column("k", STRING), Column("s", BIGINT))
+    console = Console(file=shown, width=40, no_color=True)
+    table = LiveTable(sink(columns, Changes.RETRACT), console)
+    more = (
+        '{"op":"+I","k":"c","s":7}\n{"op":"+I","k":"d","s":8}\n{"op":"-U","k":"c","s":7}\n'
+        '{"op":"+U","k":"c","s":9}\n{"op":"-D","k":"b","s":2}\n{"op":"+I","k":"e","s":1}\n'
+    )
+    for data in (CHANGES, more):
+        table.write(memoryview(data.encode()))
+    assert table.close() == 4
+    assert shown.getvalue() == "k  s\na  4\nc  9\nd  8\ne  1"
 
 
 def test_what_a_shell_refuses() -> None:
