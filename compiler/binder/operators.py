@@ -251,6 +251,8 @@ def _arithmetic(
     if made is None and link.operator in {"+", "*"}:
         # The table of functions only has TIMESTAMP + INTERVAL and INTERVAL * BIGINT.
         made = make_call(_ARITHMETIC[link.operator], right, left)
+    if made is None:
+        made = _days_later(link.operator, left, right)
     if made is not None and made.type.kind is Kind.DATE:
         _check_days((left, left_span), (right, link.operand.span))
     if made is None:
@@ -265,6 +267,17 @@ def _arithmetic(
             help=_arithmetic_help(link.operator, left.type, right.type),
         )
     return made
+
+
+def _days_later(operator: str, left: Expression, right: Expression) -> Expression | None:
+    """Return a DATE plus or minus a number of days, as in PostgreSQL; None for other operands."""
+    if operator == "+" and right.type.kind is Kind.DATE:
+        left, right = right, left
+    of_days = left.type.kind is Kind.DATE and right.type.kind in INTEGER_RANGES
+    if operator not in {"+", "-"} or not of_days:
+        return None
+    days = make_call("multiply", Literal(INTERVAL, nullable=False, value=DAY_US), right)
+    return days and make_call(_ARITHMETIC[operator], left, days)
 
 
 def _arithmetic_help(operator: str, left: SqlType, right: SqlType) -> str | None:
