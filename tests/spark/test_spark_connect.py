@@ -23,6 +23,7 @@ from fsql.optimizer.collectors.written_results import newest_statistics, written
 from fsql.runtime.drivers.java import find_java
 from fsql.runtime.drivers.spark.session import _home_for_spark
 from fsql.tests.cli.commands import fsql, process
+from fsql.tests.deployment.conftest import cluster
 from fsql.tests.queries.examples import EXAMPLES
 from fsql.tests.spark.processes import is_running, slow_script_in, wait_until
 from fsql.tests.spark.test_spark_profile import live_windows, without_times
@@ -31,6 +32,10 @@ from fsql.tests.unit.optimizer.test_profile import windows_over, write_input
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from fsql.tests.deployment.cluster import TestCluster
+
+__all__ = ["cluster"]  # a fixture
 
 _LOGGING: Final = """rootLogger.level = warn
 rootLogger.appenderRef.log.ref = log
@@ -176,10 +181,30 @@ def test_a_profile_is_that_of_the_built_in_collector(server: str, tmp_path: Path
 
 
 def test_a_run_writes_the_expected_files(server: str, tmp_path: Path) -> None:
-    example = EXAMPLES["bank_transfers"]
+    example = EXAMPLES["change_data"]
     script = example.copy_to(tmp_path)
     assert say("run", script, "--engine=spark", "--master", server, "-q", "-w", "3") == (0, "", "")
     written = {path.name: path.read_text() for path in sorted(tmp_path.glob("*.jsonl"))}
+    assert written == example.expected
+
+
+@pytest.mark.cluster
+@pytest.mark.slow
+def test_a_job_begins_after_its_history_unless_a_signal_comes(
+    cluster: TestCluster, server: str, tmp_path: Path
+) -> None:
+    flags = ("--dir", cluster.path, "--bootstrap", "--master", server)
+    script = slow_script_in(tmp_path)
+    deploy = process("deploy", script, "--functions", tmp_path / "functions", *flags)
+    wait_until(lambda: (tmp_path / "marker").exists() or deploy.poll() is not None)
+    deploy.send_signal(signal.SIGTERM)
+    assert (deploy.communicate(), deploy.returncode) == ((b"", b""), 143)
+    assert json.loads(cluster.call("list", "--json").out)["jobs"] == []
+    example = EXAMPLES["bank_transfers"]
+    code, _, err = say("deploy", example.copy_to(tmp_path), "--name", "bank", *flags)
+    assert code == 0, err
+    cluster.wait_for_state("bank", "finished")
+    written = {name: (tmp_path / name).read_text() for name in example.expected}
     assert written == example.expected
 
 

@@ -220,13 +220,15 @@ def _end_of(process: subprocess.Popen[bytes], master: str) -> Iterator[None]:
     finally:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # PySpark warns that the process has ended
-            if seconds:
-                within(seconds, _stop_context)
-            process.kill()
-            process.wait()
-            assert process.stdin is not None
-            process.stdin.close()
-            _forget()
+            try:
+                if seconds:
+                    within(seconds, _stop_context)
+            finally:  # also after another signal
+                process.kill()
+                process.wait()
+                assert process.stdin is not None
+                process.stdin.close()
+                _forget()
 
 
 def _stop_context() -> None:
