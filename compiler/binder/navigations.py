@@ -294,13 +294,28 @@ class Navigations:
         )
         return self._navigation(kind, self._variables(symbol), argument, 0, result)
 
+    def _time_of_match(self, written: syntax.FunctionCall) -> Expression:
+        """Return the event time of the last row; the argument can only be the column that orders the rows."""
+        for each in written.arguments:
+            if len(written.arguments) > 1 or not _is_column(
+                self._argument(each, _TIME_OF_MATCH)[1], self.time
+            ):
+                column = self.relation.plan.schema[self.time].name
+                raise refusal(
+                    "E401",
+                    f"{_TIME_OF_MATCH} takes no argument but the column of ORDER BY",
+                    each.span,
+                    help=f"write {_TIME_OF_MATCH}(), or LAST(x) for another column than {column}",
+                )
+        type_ = self.relation.plan.schema[self.time].type
+        time = ColumnRef(type_, nullable=False, index=self.time)
+        return self._navigation(NavigationKind.LAST, (), time, 0)
+
     def _match_value(self, written: syntax.FunctionCall, name: str) -> Expression:
+        if name == _TIME_OF_MATCH:
+            return self._time_of_match(written)
         if written.arguments:
             raise refusal("E401", f"{name} takes no arguments here", written.span)
-        if name == _TIME_OF_MATCH:
-            type_ = self.relation.plan.schema[self.time].type
-            time = ColumnRef(type_, nullable=False, index=self.time)
-            return self._navigation(NavigationKind.LAST, (), time, 0)
         if self.current is not None:
             raise not_implemented(f"{name} in DEFINE", written.span, help="use it in MEASURES")
         if name == "MATCH_PROCTIME":
@@ -308,6 +323,10 @@ class Navigations:
         kind = NavigationKind(name)
         result = STRING if kind is NavigationKind.CLASSIFIER else BIGINT
         return self._navigation(kind, (), None, 0, result)
+
+
+def _is_column(expression: Expression, index: int) -> bool:
+    return isinstance(expression, ColumnRef) and expression.index == index
 
 
 def is_time_of_match(written: syntax.Expression) -> bool:
