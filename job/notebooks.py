@@ -9,6 +9,7 @@ SELECT word, COUNT(*) AS n FROM words GROUP BY word
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from fsql.job.errors import LibraryError, QueryError
@@ -19,6 +20,8 @@ from fsql.job.udf import declaration_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from fsql.compiler.diagnostics import Diagnostic
+    from fsql.compiler.text.source import SourceText
     from fsql.job.changes import Changes
 
 _WORD = re.compile(r"\w+")
@@ -54,18 +57,22 @@ def register(shell: Shell) -> None:
         name = line.strip()
         if name and not name.isidentifier():
             message = f"%%fsql takes the name of one variable, not {name!r}"
-            raise ValueError(message)
+            raise _shown_alone(ValueError(message))
         try:
             result = run_cell(cell, shell.user_ns)
         except LibraryError as error:
-            # IPython shows the result instead of a stack trace.
-            vars(error)["_render_traceback_"] = str(error).splitlines
-            raise
+            raise _shown_alone(error) from None
         if name:
             shell.user_ns[name] = result
         return result
 
     shell.register_magic_function(fsql, "cell", "fsql")
+
+
+def _shown_alone(error: Exception) -> Exception:
+    """Return an error that IPython shows without a stack trace."""
+    vars(error)["_render_traceback_"] = str(error).splitlines
+    return error
 
 
 def run_cell(text: str, variables: Mapping[str, object]) -> Changes | Written:
@@ -88,9 +95,27 @@ def run_cell(text: str, variables: Mapping[str, object]) -> Changes | Written:
         return session.sql(text, tables=tables)
     except QueryError as error:
         if [each.code for each in error.diagnostics] != ["E314"]:
-            raise
+            notes = [_with_variable(each, error.source, variables) for each in error.diagnostics]
+            raise QueryError(notes, error.source) from None
     metrics = session.run(text, tables=tables)
     return Written(metrics.rows_in, metrics.rows_out)
+
+
+def _with_variable(
+    found: Diagnostic, source: SourceText | None, variables: Mapping[str, object]
+) -> Diagnostic:
+    """Return an error that a table is missing, with a note if a variable of that name is no table."""
+    if found.code != "E201" or found.primary is None or source is None:
+        return found
+    span = found.primary.span
+    name = source.text[span.start : span.end]
+    if name not in variables:
+        return found
+    note = (
+        f'the variable "{name}" is of type {type(variables[name]).__name__}; tables are data frames,'
+        " Arrow tables, and lists of dictionaries that are not empty"
+    )
+    return replace(found, notes=(*found.notes, note))
 
 
 def _is_table(value: object) -> bool:

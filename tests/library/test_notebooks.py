@@ -100,5 +100,21 @@ def test_what_a_cell_refuses() -> None:
     with pytest.raises(fsql.QueryError, match="FSQL-E203") as error:
         shell.cell("SELECT wrod FROM words")
     assert vars(error.value)["_render_traceback_"]() == str(error.value).splitlines()
-    with pytest.raises(ValueError, match="takes the name of one variable, not 'a b'"):
+    with pytest.raises(ValueError, match="takes the name of one variable, not 'a b'") as refused:
         shell.cell(COUNTS, "a b")
+    assert vars(refused.value)["_render_traceback_"]() == [str(refused.value)]
+
+
+def test_a_variable_that_is_no_table_is_named() -> None:
+    shell = Shell(words=[], n=5)
+    for name, kind in (("words", "list"), ("n", "int")):
+        with pytest.raises(fsql.QueryError) as error:
+            shell.cell(f"SELECT 1 AS one FROM {name}")
+        [note] = error.value.diagnostics[0].notes
+        assert note == (
+            f'the variable "{name}" is of type {kind}; tables are data frames, Arrow tables, and lists of'
+            " dictionaries that are not empty"
+        )
+    with pytest.raises(fsql.QueryError) as error:
+        shell.cell("SELECT 1 AS one FROM missing")
+    assert error.value.diagnostics[0].notes == ()
