@@ -22,7 +22,7 @@ from fsql.compiler.binder.row_time import calls_row_time, row_time
 from fsql.compiler.binder.scope import Scope, fields_of, matches, names_text
 from fsql.compiler.binder.table_origin import like_table
 from fsql.compiler.binder.tables import simple_name
-from fsql.compiler.binder.type_names import bind_type
+from fsql.compiler.binder.type_names import bind_type, warn_of_rounding
 from fsql.compiler.binder.watermark import delay_us, event_time, mark_event_time
 from fsql.compiler.connectors import KEY_FORMAT, METADATA, partition_key
 from fsql.compiler.diagnostics import Diagnostic, FsqlError, Label
@@ -232,6 +232,7 @@ def _physical_columns(table: syntax.CreateTable, context: Context) -> Schema:
                 if isinstance(written, syntax.PhysicalColumn):
                     nullable = not (written.not_null or written.type.not_null)
                     type_ = bind_type(written.type, context.zone)
+                    warn_of_rounding(written.type, context.report)
                     columns.append(Column(written.name.name, type_, nullable=nullable))
         if not any(isinstance(each, syntax.PhysicalColumn) for each in table.columns):
             with context.report.part():

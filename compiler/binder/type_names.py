@@ -6,6 +6,7 @@ from itertools import combinations
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.binder.report import check_distinct, not_implemented, refusal
+from fsql.compiler.diagnostics import Diagnostic, Label
 from fsql.compiler.diagnostics.near_names import near_name
 from fsql.compiler.sqltypes import (
     BIGINT,
@@ -41,6 +42,7 @@ from fsql.compiler.sqltypes import (
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from fsql.compiler.binder.report import Report
     from fsql.compiler.syntax import TypeName
 
 
@@ -127,6 +129,16 @@ _LENGTH_MAX: Final = {
 _DECIMAL: Final = ("DECIMAL", "DEC", "NUMERIC")
 _DECIMAL_DIGITS: Final = 10
 """The digits of DECIMAL without arguments, as in Flink."""
+
+
+def warn_of_rounding(name: TypeName, report: Report) -> None:
+    """Warn of a DECIMAL without digits, which PostgreSQL does not round: here values have no fraction."""
+    if name.name in _DECIMAL and not name.numbers:
+        label = Label(name.span, f"means DECIMAL({_DECIMAL_DIGITS}, 0)")
+        helps = ("write the digits, and how many of them are after the point: DECIMAL(18, 4)",)
+        report.warn(Diagnostic("W206", "values are rounded to whole numbers", label, helps=helps))
+    for each in name.arguments:
+        warn_of_rounding(each, report)
 
 
 def bind_type(name: TypeName, zone: str) -> SqlType:

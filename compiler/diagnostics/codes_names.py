@@ -223,5 +223,12 @@ NAME_ROWS: Final[tuple[Row, ...]] = (
         "Write CREATE VIEW, or say in WITH where the rows are written.",
         "CREATE TABLE totals AS SELECT k, SUM(n) AS n FROM t GROUP BY k; SELECT k FROM totals;",
     ),
+    (
+        "W206",
+        "values are rounded to whole numbers",
+        "DECIMAL and NUMERIC without digits are DECIMAL(10, 0), as in Flink; PostgreSQL keeps all digits.",
+        "Write the digits, and how many of them are after the point: DECIMAL(18, 4).",
+        "CREATE TABLE t (price NUMERIC) WITH ('connector' = 'file', 'path' = 't.jsonl');",
+    ),
 )
 """The rows, by code."""
