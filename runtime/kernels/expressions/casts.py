@@ -366,15 +366,19 @@ def _parse_integers(least: int, greatest: int, dtype: np.dtype[Any]) -> Parse:
 def _parse_doubles(texts: pa.StringArray) -> tuple[Array, Codes | None]:
     """Parse numbers, in Python those that are long, have a great exponent or unusual forms such as `.5`."""
     texts = _strip(texts)
-    readable = pc.match_substring_regex(texts, _NUMBER)
     short = pc.less_equal(pc.binary_length(texts), _SHORT)
     usual = pc.and_(pc.match_substring_regex(texts, _USUAL), short)
     usual = pc.and_(usual, pc.invert(pc.match_substring_regex(texts, _EXPONENT)))
     values = np.array(pc.if_else(usual, texts, "0").cast(pa.float64()))
-    unusual = pc.and_not(readable, usual)
-    if unusual.true_count:
-        values[_bools(unusual)] = list(map(float, texts.filter(unusual).to_pylist()))
-    return values, codes_where(~_bools(readable), UNREADABLE_TEXT)
+    readable = _bools(usual).copy()
+    rest = np.flatnonzero(~readable)
+    if not len(rest):
+        return values, None
+    others = texts.take(pa.array(rest))
+    read = pc.match_substring_regex(others, _NUMBER)
+    readable[rest] = _bools(read)
+    values[rest[_bools(read)]] = list(map(float, others.filter(read).to_pylist()))
+    return values, codes_where(~readable, UNREADABLE_TEXT)
 
 
 def _parse_floats(texts: pa.StringArray) -> tuple[Array, Codes | None]:
