@@ -375,9 +375,8 @@ def _parse_doubles(texts: pa.StringArray) -> tuple[Array, Codes | None]:
     if not len(rest):
         return values, None
     others = texts.take(pa.array(rest))
-    read = pc.match_substring_regex(others, _NUMBER)
-    readable[rest] = _bools(read)
-    values[rest[_bools(read)]] = list(map(float, others.filter(read).to_pylist()))
+    readable[rest] = read = _bools(pc.match_substring_regex(others, _NUMBER))
+    values[rest[read]] = list(map(float, others.filter(pa.array(read)).to_pylist()))
     return values, codes_where(~readable, UNREADABLE_TEXT)
 
 
