@@ -26,7 +26,7 @@ from fsql.compiler.binder import (
 from fsql.compiler.binder.lambda_parameters import NO_PARAMETERS, Parameters
 from fsql.compiler.binder.limits import check_size
 from fsql.compiler.binder.literals import bind_literal
-from fsql.compiler.binder.pseudo_columns import pseudo_column
+from fsql.compiler.binder.pseudo_columns import MESSAGE_COLUMNS, pseudo_column
 from fsql.compiler.binder.report import Abandoned, Refusal, no_column, not_implemented, refusal
 from fsql.compiler.binder.scope import Field, Scope, matches, names_text
 from fsql.compiler.binder.time_zone import bind_at_time_zone
@@ -180,6 +180,8 @@ class ExpressionBinder:
                 each for layer in self.scope.layers for each in layer if each.column.time_attribute
             ]
             help_ = f"event time is the column {times[0].name}" if times else None
+        elif name.name.upper() in MESSAGE_COLUMNS:
+            help_ = f"declare it, for connector 'kafka': {MESSAGE_COLUMNS[name.name.upper()]}"
         return _unknown_column(self.scope, name, None, help_)
 
 

@@ -16,6 +16,11 @@ if TYPE_CHECKING:
 
 _BOUNDS: Final[Mapping[str, Bound]] = {"WINDOWSTART": Bound.START, "WINDOWEND": Bound.END}
 _ROW_TIME: Final = "ROWTIME"
+MESSAGE_COLUMNS: Final[Mapping[str, str]] = {
+    "ROWPARTITION": "ROWPARTITION INT METADATA FROM 'partition' VIRTUAL",
+    "ROWOFFSET": "ROWOFFSET BIGINT METADATA FROM 'offset' VIRTUAL",
+}
+"""The declarations of metadata of messages that tables of ksqlDB have by themselves."""
 
 
 def pseudo_column(scope: Scope, reference: syntax.ColumnReference) -> Call | None:
