@@ -35,12 +35,15 @@ pytestmark = pytest.mark.cluster
 
 WORKERS: Final = (1, 2, 3)
 ROWS_MAX: Final = 40
-LIVE: Final = re.compile(r"'connector' = '(stdin|socket)'")
+LIVE: Final = re.compile(r"'?connector'? = '(stdin|socket|kafka)'")
 Query: TypeAlias = tuple[str, str]
 """A query of a case file: its file and line, and the text with the tables."""
 
 QUERIES: Final = [(name, text) for name, text in queries() if not LIVE.search(text)]
-"""Those whose tables can be files.  `tests/cli/test_live_input.py` kills runs over the others."""
+"""Those whose tables can be files.
+
+`tests/cli/test_live_input.py` and `tests/kafka` kill runs over the others.
+"""
 
 
 JOINED: Final = 10
