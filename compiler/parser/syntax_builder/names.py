@@ -95,6 +95,9 @@ def array_type(span: Span, element: syntax.TypeName, *brackets: Token) -> syntax
     return type_
 
 
+structured_array_type = array_type
+
+
 def row_type(span: Span, *fields: tuple[syntax.Identifier, syntax.TypeName]) -> syntax.TypeName:
     """Return `ROW<a INT, b STRING>`."""
     return syntax.TypeName(
