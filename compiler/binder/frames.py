@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 from fsql.compiler import syntax
 from fsql.compiler.binder.following import FOLLOWING_MAX
 from fsql.compiler.binder.relation import column_refs
-from fsql.compiler.binder.report import not_implemented, refusal
+from fsql.compiler.binder.report import refusal
 from fsql.compiler.binder.window import WINDOW_US_MAX, constant_interval_us
 from fsql.compiler.expression import ColumnRef, Expression
 from fsql.compiler.logical import AssignSessions, FrameEnd, Plan, Project
@@ -38,23 +38,12 @@ _WITH_ORDER: Final = (
 
 @dataclass(frozen=True, slots=True)
 class FrameBounds:
-    """The bounds of a frame: see `logical.OverCall`; `by_time` if it is RANGE.
-
-    A frame `to_end` has the rows from its own one to the end of the partition; its own row is left out if
-    `end` is `ONE_PRECEDING`.
-    """
+    """The bounds of a frame: see `logical.OverCall`; `by_time` if it is RANGE."""
 
     end: FrameEnd
     preceding: int | None = None
     by_time: bool = False
     end_preceding: int = 0
-    to_end: bool = False
-
-    @property
-    def may_be_empty(self) -> bool:
-        """Return whether the row itself is left out."""
-        after = self.preceding is not None and self.preceding < 0
-        return after or self.end_preceding > 0 or self.end is FrameEnd.ONE_PRECEDING
 
 
 def is_whole(window: syntax.WindowSpecification) -> bool:
@@ -64,25 +53,8 @@ def is_whole(window: syntax.WindowSpecification) -> bool:
         return not window.order_by
     end = frame.end
     first = frame.start.side == "PRECEDING" and frame.start.offset is None
+    first = first and frame.excluded in {None, "NO OTHERS"}
     return first and end is not None and end.side == "FOLLOWING" and end.offset is None
-
-
-def has_both_ends(window: syntax.WindowSpecification) -> bool:
-    """Return whether a frame has numbers of rows at both ends."""
-    frame = window.frame
-    if frame is None or frame.unit != "ROWS":
-        return False
-    bounds = (frame.start, frame.end)
-    return all(b is None or b.side == "CURRENT ROW" or b.offset is not None for b in bounds)
-
-
-def has_one_end(window: syntax.WindowSpecification) -> bool:
-    """Return whether a frame begins with the partition, or ends with it."""
-    frame = window.frame
-    if frame is None:
-        return bool(window.order_by)
-    bounds = (frame.start, frame.end)
-    return any(b is not None and b.side != "CURRENT ROW" and b.offset is None for b in bounds)
 
 
 def ascends(window: syntax.WindowSpecification) -> bool:
@@ -90,8 +62,10 @@ def ascends(window: syntax.WindowSpecification) -> bool:
     return len(window.order_by) <= 1 and not any(item.descending for item in window.order_by)
 
 
-def read_frame(window: syntax.WindowSpecification, zone: str) -> FrameBounds:
-    """Return the bounds of the frame of an aggregate, in a script with a time zone.
+def read_frame(window: syntax.WindowSpecification, zone: str) -> FrameBounds | None:
+    """Return the bounds of the frame in the order of event time; `zone` is that of the script.
+
+    They are None for frames that are only computed in any order: GROUPS, EXCLUDE, and frames to the end.
 
     Raises:
         Refusal: E2xx to E4xx.
@@ -102,41 +76,30 @@ def read_frame(window: syntax.WindowSpecification, zone: str) -> FrameBounds:
     if frame is None:
         return FrameBounds(FrameEnd.CURRENT_ROW, by_time=True)
     help_text = _WITH_ORDER if window.order_by else _WITHOUT_ORDER
-    by_time = frame.unit == "RANGE"
-    if by_time and not window.order_by:
+    if frame.unit != "ROWS" and not window.order_by:
         raise refusal(
             "E404",
-            "RANGE requires ORDER BY",
+            f"{frame.unit} requires ORDER BY",
             frame.span,
-            help="write OVER (… ORDER BY at RANGE …), with an event-time column",
+            help=f"write OVER (… ORDER BY at {frame.unit} …), with an event-time column",
         )
-    if window.order_by and frame.unit != "GROUPS" and _reaches_end(frame):
-        excluded = frame.start.side == "FOLLOWING"
-        end = FrameEnd.ONE_PRECEDING if excluded else FrameEnd.CURRENT_ROW
-        return FrameBounds(end, by_time=by_time, to_end=True)
+    to_end = frame.end is not None and frame.end.side == "FOLLOWING" and frame.end.offset is None
+    if to_end or frame.unit == "GROUPS" or frame.excluded not in {None, "NO OTHERS"}:
+        return None
     if frame.unit == "ROWS":
         return _rows(frame, help_text)
-    if frame.unit == "GROUPS":
-        raise not_implemented("this window frame", frame.span, help=help_text)
     return _range(frame, zone, help_text)
 
 
-def _reaches_end(frame: syntax.Frame) -> bool:
-    """Return whether a frame is from its row, or the one after it, to the end of the partition."""
-    start, end = frame.start, frame.end
-    if end is None or end.side != "FOLLOWING" or end.offset is not None:
-        return False
-    if start.side == "FOLLOWING" and frame.unit == "ROWS" and start.offset is not None:
-        return whole_number(start.offset) == 1
-    return start.side == "CURRENT ROW"
-
-
-def _range(frame: syntax.Frame, zone: str, help_text: str) -> FrameBounds:
-    """Return the bounds of a RANGE frame.
+def _range(frame: syntax.Frame, zone: str, help_text: str) -> FrameBounds | None:
+    """Return the bounds of a RANGE frame; None if they are no times.
 
     Raises:
-        Refusal: E301, E307, E404.
+        Refusal: E307, E404.
     """
+    offsets = [bound.offset for bound in (frame.start, frame.end) if bound and bound.offset]
+    if any(constant_interval_us(each, zone) is None for each in offsets):
+        return None
     preceding, end_preceding = _both_bounds(
         frame, lambda bound: _with_side(bound, _preceding(bound, zone)), help_text
     )
@@ -159,11 +122,9 @@ def _both_bounds(
         Refusal: E301, E404.
     """
     start, end = frame.start, frame.end or syntax.FrameBound(frame.span, "CURRENT ROW", None)
-    for bound in (start, end):
-        if bound.side == "FOLLOWING" and bound.offset is None:
-            raise not_implemented("UNBOUNDED FOLLOWING", bound.span, help=help_text)
     preceding, end_preceding = read(start), read(end)
-    if end_preceding is None or (preceding is not None and preceding < end_preceding):
+    backwards = start.side == "FOLLOWING" and start.offset is None
+    if backwards or end_preceding is None or (preceding is not None and preceding < end_preceding):
         raise refusal("E404", "the frame ends before it begins", frame.span, help=help_text)
     return preceding, end_preceding
 
@@ -230,30 +191,6 @@ def whole_number(written: syntax.Expression) -> int | None:
     if not text.isdigit() or len(text) > len(str(ROWS_MAX)) or int(text) > ROWS_MAX:
         return None
     return int(text)
-
-
-def order_of(window: syntax.WindowSpecification) -> syntax.Expression | None:
-    """Return the expression of ORDER BY in OVER, if it is given.
-
-    Raises:
-        Refusal: E301.
-    """
-    if not window.order_by:
-        return None
-    first, *others = window.order_by
-    if others:
-        raise not_implemented(
-            "ORDER BY several expressions in OVER",
-            others[0].span,
-            help="order by the event-time column alone",
-        )
-    if first.descending:
-        raise not_implemented(
-            "descending ORDER BY in OVER",
-            first.span,
-            help="order by the event-time column, ascending; a frame has the rows before each row",
-        )
-    return first.expression
 
 
 def in_order_of_time(

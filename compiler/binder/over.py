@@ -11,14 +11,8 @@ from typing import TYPE_CHECKING
 from fsql.compiler import syntax
 from fsql.compiler.binder.aggregate_calls import complete_value, make_aggregate, needs_total_order
 from fsql.compiler.binder.expression import ExpressionBinder
-from fsql.compiler.binder.frames import (
-    ascends,
-    has_both_ends,
-    has_one_end,
-    is_whole,
-    order_of,
-    read_frame,
-)
+from fsql.compiler.binder.frames import FrameBounds, ascends, is_whole, read_frame
+from fsql.compiler.binder.ordered_frames import RUNNING, bind_frame, comparable_key
 from fsql.compiler.binder.pending import RunningValue
 from fsql.compiler.binder.rank import RankCall, bind_order, check_rank_call, refuse_frame
 from fsql.compiler.binder.relative_ranks import bind_relative_rank, check_relative_rank
@@ -26,7 +20,7 @@ from fsql.compiler.binder.report import Refusal, not_implemented, refusal
 from fsql.compiler.binder.row_values import bind_lag, nth_value
 from fsql.compiler.binder.running_call import RunningCall
 from fsql.compiler.binder.scope import matches, names_text
-from fsql.compiler.binder.unordered_frames import in_order
+from fsql.compiler.binder.unordered_frames import in_order, value_in_order
 from fsql.compiler.expression import AggregateCall, AggregateFunction, Expression
 from fsql.compiler.functions.ranks import RANK_FUNCTIONS, RELATIVE_RANKS
 from fsql.compiler.logical import FrameEnd, OverCall
@@ -86,8 +80,7 @@ class RunningCollector:
         if lags:
             refuse_frame(name, window)
         whole = not lags and is_whole(window)
-        any_order = lags or has_both_ends(window) or has_one_end(window)
-        order = None if whole else self._order(inner, window, any_order=any_order)
+        order = None if whole else self._order(inner, window)
         keys = bind_order(inner, window.order_by)
         if lags:
             if name == "LEAD" and not keys:
@@ -111,7 +104,7 @@ class RunningCollector:
         name = written.name.parts[-1].name.upper()
         check_relative_rank(written, name, window)
         keys = bind_order(inner, window.order_by)
-        order = self._order(inner, window, any_order=True)
+        order = self._order(inner, window)
         count = AggregateCall(AggregateFunction.COUNT, None, BIGINT, nullable=False)
         self.source_spans.add(count, written.span)
         so_far = OverCall(count, FrameEnd.CURRENT_ROW, time=order)
@@ -120,7 +113,7 @@ class RunningCollector:
             written,
             name,
             lambda function: self._rank(RankCall(function, partition, keys), written.span),
-            lambda: self._bind_running(RunningCall(partition, order, so_far, keys, peers=True)),
+            lambda: self._bind_running(RunningCall(partition, order, so_far, keys, frame=RUNNING)),
             self._bind_running(RunningCall(partition, None, total, whole=True)),
         )
 
@@ -138,19 +131,24 @@ class RunningCollector:
         """
         partition, order, keys = rows
         name, whole = written.name.parts[-1].name.upper(), is_whole(window)
-        frame = read_frame(window, inner.zone)
-        if frame.end_preceding < 0 and not keys:
-            raise _without_order("FOLLOWING", written.span)
+        bounds = read_frame(window, inner.zone)
+        frame = None if whole else bind_frame(inner, window)
+        if window.frame is not None and frame is not None and frame.measures and keys:
+            comparable_key(frame, keys, window.frame.span)
+        excludes = window.frame is not None and window.frame.excluded not in {None, "NO OTHERS"}
+        if (bounds is None or bounds.end_preceding < 0) and not keys:
+            raise _without_order("EXCLUDE" if excludes else "FOLLOWING", written.span)
         if name == "NTH_VALUE":
             aggregate = nth_value(inner, written)
         else:
             aggregate = make_aggregate(
                 inner,
                 written,
-                empty=frame.may_be_empty,
-                append_only=frame.preceding is None and not whole,
+                empty=frame is not None and not frame.has_row,
+                append_only=bounds is not None and bounds.preceding is None and not whole,
             )
-        if whole and keys and aggregate.parameter is None:
+        own = aggregate
+        if whole and keys:
             aggregate, keys = in_order(aggregate, keys), ()
         if whole and needs_total_order(aggregate):
             raise not_implemented(
@@ -158,21 +156,24 @@ class RunningCollector:
                 written.span,
                 help=f"write an order: {name}(… ORDER BY y) OVER (PARTITION BY k)",
             )
-        time = order if frame.by_time else None
-        call = OverCall(aggregate, frame.end, frame.preceding, time, frame.end_preceding)
-        to_end = frame.to_end and not whole
+        timed = bounds is not None
+        bounds = bounds or FrameBounds(FrameEnd.CURRENT_ROW)
+        time = order if bounds.by_time else None
+        call = OverCall(aggregate, bounds.end, bounds.preceding, time, bounds.end_preceding)
         value = self._bind_running(
-            RunningCall(partition, order, call, keys, whole, frame.by_time, to_end)
+            RunningCall(partition, order, call, keys, whole, frame, timed=timed)
         )
+        if whole and aggregate is not own:
+            value = value_in_order(value, own)
         return complete_value(inner, written, value)
 
     def _order(
-        self, binder: ExpressionBinder, window: syntax.WindowSpecification, *, any_order: bool
+        self, binder: ExpressionBinder, window: syntax.WindowSpecification
     ) -> Expression | None:
-        """Return the expression by which rows ascend; in `any_order`, None if there is none."""
-        written = None if any_order and not ascends(window) else order_of(window)
-        if written is None:
+        """Return the expression by which rows ascend; None if there is none, or several."""
+        if not window.order_by or not ascends(window):
             return None
+        written = window.order_by[0].expression
         order = binder.bind_and_check_size(written)
         self.order_spans.setdefault(order, written.span)
         return order

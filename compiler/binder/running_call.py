@@ -5,12 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from fsql.compiler.binder.ordered_frames import ALL_BEFORE
 from fsql.compiler.expression import ColumnRef
 from fsql.compiler.logical import append_only
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from fsql.compiler.binder.ordered_frames import OrderedFrame
     from fsql.compiler.binder.source_spans import SourceSpans
     from fsql.compiler.expression import Expression
     from fsql.compiler.logical import OrderKey, OverCall, Plan
@@ -21,8 +23,8 @@ class RunningCall:
     """A running aggregate of a SELECT.
 
     `order` is the expression by which rows ascend; None for the total order, for another order, given by
-    `keys`, and for the aggregate of a `whole` partition.  A frame with `peers` has all rows that are equal to
-    its row in the order; a frame `to_end` extends to the end of the partition instead of from its beginning.
+    `keys`, and for the aggregate of a `whole` partition.  `frame` is the frame in any order; without `timed`
+    it is none of the frames of `call`, which are computed in the order of event time.
     """
 
     partition: tuple[Expression, ...]
@@ -30,20 +32,26 @@ class RunningCall:
     call: OverCall
     keys: tuple[OrderKey, ...] = ()
     whole: bool = False
-    peers: bool = False
-    to_end: bool = False
+    frame: OrderedFrame | None = None
+    timed: bool = True
+
+    @property
+    def ordered_frame(self) -> OrderedFrame:
+        """Return the frame in any order; LAG that ignores NULLs has all rows before its row."""
+        return self.frame or ALL_BEFORE
 
     def is_ranked(self, plan: Plan) -> bool:
         """Return whether the rows of its frame are found by their ranks among the rows of `plan`."""
-        if self.whole or not self.keys or self.call.time is not None or self.call.preceding is None:
+        of_rows = self.frame is None or self.frame.rows_between is not None
+        if self.whole or not self.keys or not of_rows or self.call.preceding is None:
             return False
         return not self._is_in_order_of_time(plan)
 
     def is_total(self, plan: Plan) -> bool:
-        """Return whether its frame extends to one end of the partition, so that other rows may change it."""
-        if self.whole or not self.keys or self.call.preceding is not None:
+        """Return whether its frame is found by the positions of rows, and other rows may change it."""
+        if self.whole or not self.keys or self.is_ranked(plan):
             return False
-        return self.to_end or not self._is_in_order_of_time(plan)
+        return not (self.timed and self._is_in_order_of_time(plan))
 
     def _is_in_order_of_time(self, plan: Plan) -> bool:
         order = self.order

@@ -90,7 +90,10 @@ def add_row_frames(
         aggregates = [calls[index].aggregate for index in indexes]
         made = _with_frames(made, ranked, partition, frame, aggregates, span)
     width, values = len(plan.schema), column_refs(made)
-    kept = [*values[:width], *(values[columns[index]] for index in range(len(calls)))]
+    kept = [*values[:width]]
+    kept += [
+        value_in_order(values[columns[index]], each.aggregate) for index, each in enumerate(calls)
+    ]
     names = [column.name for column in plan.schema] + names_of([each.aggregate for each in calls])
     return Project(made, tuple(kept), tuple(names))
 
@@ -120,15 +123,13 @@ def _with_frames(
     in_frames = Unnest(ranked, steps, "step", ordinality_name=None)
     rank_value, step = column_refs(in_frames)[-2:]
     number = replace(call("add", rank_value, step), nullable=False)
-    if any(each.parameter is not None for each in aggregates):
-        raise not_implemented("NTH_VALUE in this order", span)
     by_rank = OrderKey(rank_value, descending=False, nulls_first=False)
     ordered = [in_order(each, [by_rank]) for each in aggregates]
     grouped = group_rows(in_frames, (*partition, number), ordered)
     pairs = equal_keys((*partition, rank_value), grouped)
     # The row itself is in the frame, or the frame may be empty.
     kind = JoinKind.INNER if first <= 0 <= last else JoinKind.LEFT
-    return join_groups(rows, grouped, pairs, kind, aggregates)
+    return join_groups(rows, grouped, pairs, kind, ordered)
 
 
 def join_groups(
@@ -262,9 +263,22 @@ def join_rows(
 
 
 def in_order(aggregate: AggregateCall, order: Sequence[OrderKey]) -> AggregateCall:
-    """Return an aggregate that depends on the order of rows as one with an ORDER BY of its own."""
+    """Return an aggregate that depends on the order of rows as one with an ORDER BY of its own.
+
+    NTH_VALUE becomes an array, of which `value_in_order` takes the value.
+    """
+    if aggregate.python is not None:
+        return replace(aggregate, in_value_order=True)
     if not needs_total_order(aggregate):
         return aggregate
+    if aggregate.parameter is not None:
+        aggregate = replace(
+            aggregate,
+            function=AggregateFunction.ARRAY_AGG,
+            type=array_of(aggregate.type),
+            parameter=None,
+            ignore_nulls=True,
+        )
     last = aggregate.function is AggregateFunction.LAST_VALUE
     return replace(
         aggregate,
@@ -272,6 +286,15 @@ def in_order(aggregate: AggregateCall, order: Sequence[OrderKey]) -> AggregateCa
         others=tuple(key.expression for key in order),
         # The last value is the first one in the opposite order.
         directions=tuple((key.descending != last, key.nulls_first != last) for key in order),
+    )
+
+
+def value_in_order(value: Expression, aggregate: AggregateCall) -> Expression:
+    """Return the value of an aggregate from that of `in_order`."""
+    if aggregate.parameter is None or not needs_total_order(aggregate):
+        return value
+    return call(
+        "element_at", value, Literal(BIGINT, nullable=False, value=int(aggregate.parameter))
     )
 
 

@@ -129,6 +129,7 @@ class WindowSpecification(Syntax):
 
 FrameUnit = OneOf["ROWS", "RANGE", "GROUPS"]
 FrameSide = OneOf["PRECEDING", "CURRENT ROW", "FOLLOWING"]
+FrameExclusion = OneOf["CURRENT ROW", "GROUP", "TIES", "NO OTHERS"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +139,7 @@ class Frame(Syntax):
     unit: FrameUnit
     start: FrameBound
     end: FrameBound | None
+    excluded: FrameExclusion | None = None
 
 
 @dataclass(frozen=True, slots=True)

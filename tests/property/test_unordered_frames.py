@@ -5,6 +5,7 @@ On every way and from snapshots.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from random import Random
 from typing import TYPE_CHECKING
@@ -101,6 +102,48 @@ QUERIES = (
         "SELECT id, LAG(n) IGNORE NULLS OVER (PARTITION BY k ORDER BY id) AS a,"
         " COALESCE(LAG(n) IGNORE NULLS OVER (ORDER BY id DESC), -1) AS b FROM t"
     ),
+    # Distances of values, groups of equal rows, and what EXCLUDE leaves out.
+    (
+        "SELECT id, SUM(n) OVER (PARTITION BY k ORDER BY n RANGE 2 PRECEDING) AS a, COUNT(*) OVER"
+        " (ORDER BY n DESC RANGE BETWEEN 1 PRECEDING AND 2 FOLLOWING) AS b FROM t"
+    ),
+    (
+        "SELECT id, COUNT(*) OVER (PARTITION BY k ORDER BY n NULLS FIRST RANGE BETWEEN UNBOUNDED PRECEDING"
+        " AND 1 FOLLOWING) AS a, COUNT(*) OVER (ORDER BY CAST(n AS DOUBLE) DESC RANGE BETWEEN 0.5 FOLLOWING"
+        " AND UNBOUNDED FOLLOWING) AS b FROM t"
+    ),
+    (
+        "SELECT id, COUNT(*) OVER (ORDER BY seen DESC RANGE BETWEEN INTERVAL '2' SECOND PRECEDING AND"
+        " INTERVAL '1' SECOND FOLLOWING) AS a, 0 AS b FROM t"
+    ),
+    (
+        "SELECT id, SUM(n) OVER (PARTITION BY k ORDER BY id ROWS BETWEEN UNBOUNDED PRECEDING AND"
+        " 2 PRECEDING) AS a, COUNT(*) OVER (ORDER BY n, id ROWS BETWEEN 2 PRECEDING AND"
+        " UNBOUNDED FOLLOWING) AS b FROM " + GROUPED
+    ),
+    (
+        "SELECT id, COUNT(*) OVER (PARTITION BY k ORDER BY n GROUPS 1 PRECEDING) AS a, MAX(id) OVER"
+        " (ORDER BY n DESC GROUPS BETWEEN 1 FOLLOWING AND 2 FOLLOWING) AS b FROM t"
+    ),
+    (
+        "SELECT id, SUM(id) OVER (PARTITION BY k ORDER BY id ROWS BETWEEN 2 PRECEDING AND 2 FOLLOWING"
+        " EXCLUDE CURRENT ROW) AS a, SUM(id) OVER (ORDER BY n GROUPS BETWEEN 1 PRECEDING AND 1 FOLLOWING"
+        " EXCLUDE GROUP) AS b FROM t"
+    ),
+    (
+        "SELECT id, SUM(id) OVER (PARTITION BY k ORDER BY n RANGE BETWEEN 1 PRECEDING AND 1 FOLLOWING"
+        " EXCLUDE TIES) AS a, COUNT(*) OVER (ORDER BY n RANGE BETWEEN UNBOUNDED PRECEDING AND"
+        " UNBOUNDED FOLLOWING EXCLUDE CURRENT ROW) AS b FROM " + GROUPED
+    ),
+    (
+        "SELECT id, COUNT(DISTINCT n) OVER (PARTITION BY k ORDER BY id DESC ROWS 2 PRECEDING) AS a,"
+        " MAX_BY(id, id) OVER (ORDER BY n, id) AS b FROM t"
+    ),
+    (
+        "SELECT id, NTH_VALUE(id, 2) OVER (PARTITION BY k ORDER BY id DESC ROWS 2 PRECEDING) AS a,"
+        " NTH_VALUE(id, 3) OVER (ORDER BY n, id ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING)"
+        " AS b FROM t"
+    ),
     # Ranks in proportion to the rows of the partition: each row changes all others.
     "SELECT id, NTILE(3) OVER (PARTITION BY k ORDER BY n, id DESC) AS a, 0 AS b FROM t",
     "SELECT id, NTILE(9) OVER (ORDER BY id DESC) AS a, 0 AS b FROM " + GROUPED,
@@ -156,7 +199,8 @@ def in_duckdb(query: str) -> str:
     query = query.replace("LAG(n) IGNORE NULLS", "LAG(n IGNORE NULLS)").replace(
         " RESPECT NULLS", ""
     )
-    return query.replace(WINDOW, windows).replace(" / ", " // ")
+    query = query.replace(WINDOW, windows).replace(" / ", " // ")
+    return re.sub(r"INTERVAL '(\d+)' SECOND", lambda found: f"{int(found[1]) * SECOND}", query)
 
 
 def case_of(seed: int, query: str) -> Case:

@@ -359,10 +359,18 @@ def partition_by(_span: Span, *expressions: syntax.Expression) -> tuple[syntax.E
 
 
 def frame(
-    span: Span, unit: Token, start: syntax.FrameBound, end: syntax.FrameBound | None = None
+    span: Span, unit: Token, start: syntax.FrameBound, *rest: syntax.FrameBound | str | None
 ) -> syntax.Frame:
     """Return `ROWS BETWEEN start AND end`, or `ROWS start`."""
-    return syntax.Frame(span, typed("syntax.FrameUnit", unit.kind), start, end)
+    *bounds, excluded = rest
+    end = typed("syntax.FrameBound", bounds[0]) if bounds else None
+    exclusion = typed("syntax.FrameExclusion", excluded) if excluded else None
+    return syntax.Frame(span, typed("syntax.FrameUnit", unit.kind), start, end, exclusion)
+
+
+def exclusion(_span: Span, kept: Token) -> str:
+    """Return which rows of a frame are left out: `EXCLUDE CURRENT ROW`."""
+    return {"ROW": "CURRENT ROW", "OTHERS": "NO OTHERS"}.get(kept.kind, kept.kind)
 
 
 def frame_bound(
