@@ -68,8 +68,7 @@ def _collect_on_spark(state: Path, master: str) -> Statistics:
         spark_session(master, _PARTITIONS, interrupt.check) as session,
         Waiting(interrupt.check) as waiting,
     ):
-        collector = spark.SparkCollector(session)
-        return waiting.for_result(lambda: collector.collect(state, kept))
+        return waiting.for_result(lambda: spark.SparkCollector(session).collect(state, kept))
 
 
 def serve_statistics(
@@ -117,7 +116,7 @@ def _serve_on_spark(
         from fsql.optimizer.collectors import spark
 
         log(f"Spark serves {cluster.path} after {time.monotonic() - begun:.1f} s")
-        collector = spark.SparkCollector(session)
+        collector = waiting.for_result(lambda: spark.SparkCollector(session))
 
         def collect(state: Path, kept: Kept) -> Statistics:
             return waiting.for_result(lambda: collector.collect(state, kept))

@@ -7,6 +7,7 @@ it, and collects the state of the folds.  A streaming job continues from there.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from itertools import groupby
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -23,6 +24,7 @@ from fsql.runtime.drivers.spark.stage_frames import (
     source_frame,
     unpersist,
 )
+from fsql.runtime.drivers.spark.waiting import ABANDON_SECONDS, Waiting, within
 from fsql.runtime.state.encoding import decode_snapshot
 
 if TYPE_CHECKING:
@@ -32,7 +34,6 @@ if TYPE_CHECKING:
 
     from fsql.runtime.dataflow.metrics import Metrics
     from fsql.runtime.drivers.spark.run import SparkRun
-    from fsql.runtime.drivers.spark.waiting import Waiting
     from fsql.runtime.kernels.keyed.incremental_snapshot import IncrementalSnapshot
 
     StoreState = Callable[[Root, str, list[IncrementalSnapshot]], None]
@@ -70,24 +71,32 @@ class SparkBootstrap:
         """
         run, bound = self.run, self.until or END
         with run.on_spark(on_progress) as spark:
-            sources = source_frame(spark.session, run.load, self.fronts, bound)
-            stages = [sources]
+            stages: list[DataFrame] = []
+
+            def sources_frame() -> DataFrame:
+                stages.append(source_frame(spark.session, run.load, self.fronts, bound))
+                return stages[0]
+
             try:
+                sources = spark.waiting.for_result(sources_frame)
                 rows = spark.collect_reports(sources)
                 run.count(rows)
                 reports = _reports(rows)
                 position = self.until or _position_after_all(reports)
-                stages += fold_frames(run.plan, run.load, sources, position)
+                folds = partial(fold_frames, run.plan, run.load, sources, position)
+                stages += spark.waiting.for_result(folds)
                 if len(stages) > 1:
-                    run.check(spark.collect_reports(all_of(stages[1:])))
-                run.write(all_of(stages), position, spark.waiting)
+                    folded = spark.waiting.for_result(lambda: all_of(stages[1:]))
+                    run.check(spark.collect_reports(folded))
+                all_rows = spark.waiting.for_result(lambda: all_of(stages))
+                run.write(all_rows, position, spark.waiting)
                 if run.stopped is not None:
                     return None
-                for operator, parts in _states(all_of(stages), spark.waiting):
+                for operator, parts in _states(all_rows, spark.waiting):
                     store(position, operator, parts)
                     spark.waiting.meanwhile()
             finally:
-                unpersist(stages)
+                within(ABANDON_SECONDS, lambda: unpersist(stages))
         return Computed(position, reports)
 
 
@@ -105,8 +114,11 @@ def _position_after_all(reports: Mapping[int, SourceReport]) -> Root:
 
 def _states(rows: DataFrame, waiting: Waiting) -> Iterator[tuple[str, list[IncrementalSnapshot]]]:
     """Yield the state of each operator, in parts."""
-    states = rows.where(f"stage = {STATE}").orderBy(*ORDER)
-    fetched = waiting.for_each(states.toLocalIterator)
+
+    def states() -> Iterator[Row]:
+        return rows.where(f"stage = {STATE}").orderBy(*ORDER).toLocalIterator()
+
+    fetched = waiting.for_each(states)
     for _, of_stage in groupby(fetched, lambda row: row.time):
         parts = [(bytes(row.parts[0]).decode(), decode_snapshot(row.parts[1])) for row in of_stage]
         yield parts[0][0], [state for _, state in parts]

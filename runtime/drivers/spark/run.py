@@ -27,7 +27,7 @@ from fsql.runtime.drivers.spark.stage_frames import (
     unpersist,
 )
 from fsql.runtime.drivers.spark.task_errors import error_in
-from fsql.runtime.drivers.spark.waiting import Waiting
+from fsql.runtime.drivers.spark.waiting import ABANDON_SECONDS, Waiting, within
 from fsql.runtime.drivers.stage_tasks import message_of_parts
 
 if TYPE_CHECKING:
@@ -64,13 +64,19 @@ class SparkRun:
         """
         with self.on_spark(on_progress) as spark:
             fronts = range(len(self.plan.fronts(self.edges.splits)))
-            sources = source_frame(spark.session, self.load, fronts)
-            stages = [sources, *fold_frames(self.plan, self.load, sources)]
+            stages: list[DataFrame] = []
+
+            def frames() -> DataFrame:
+                stages.append(source_frame(spark.session, self.load, fronts))
+                stages.extend(fold_frames(self.plan, self.load, stages[0]))
+                return all_of(stages)
+
             try:
-                self.count(spark.collect_reports(all_of(stages)))
-                self.write(all_of(stages), END, spark.waiting)
+                rows = spark.waiting.for_result(frames)
+                self.count(spark.collect_reports(rows))
+                self.write(rows, END, spark.waiting)
             finally:
-                unpersist(stages)
+                within(ABANDON_SECONDS, lambda: unpersist(stages))
         return self.metrics
 
     @contextmanager
@@ -124,9 +130,12 @@ class SparkRun:
 
     def write(self, rows: DataFrame, until: Root, waiting: Waiting) -> None:
         """Release the rows below a position; `rows` are messages, of which some are for the barrier."""
-        messages = rows.where("receiver = -1 AND stage >= 0").orderBy(*ORDER)
+
+        def messages() -> Iterable[Row]:
+            return rows.where("receiver = -1 AND stage >= 0").orderBy(*ORDER).toLocalIterator()
+
         barrier = Barrier(self.plan.sinks, len(self.plan.late_windows), START, {})
-        for row in waiting.for_each(messages.toLocalIterator):
+        for row in waiting.for_each(messages):
             message = message_of_parts(row.parts)
             if message.root >= until:
                 break
@@ -160,5 +169,5 @@ class RunningSpark:
 
     def collect_reports(self, rows: DataFrame) -> list[Row]:
         """Execute the tasks that compute some rows; return their rows with errors and with counts."""
-        reports = rows.where(f"stage IN ({FAILED}, {COUNTED})")
-        return self.waiting.for_result(reports.collect)
+        kinds = f"stage IN ({FAILED}, {COUNTED})"
+        return self.waiting.for_result(lambda: rows.where(kinds).collect())
