@@ -62,7 +62,7 @@ def _sorted_result(call: AggregateCall, rows: Sequence[Values]) -> Value:  # noq
             return min(counts, key=lambda entry: entry[:2])[2]
         case _F.PERCENTILE_DISC:
             assert call.parameter is not None
-            return values[max(math.ceil(Fraction(call.parameter) * len(values)) - 1, 0)]
+            return values[max(math.ceil(Fraction(str(call.parameter)) * len(values)) - 1, 0)]
         case _F.PERCENTILE_CONT:
             return _between(call, values)
         case _F.BIT_AND | _F.BIT_OR | _F.BIT_XOR:
@@ -106,7 +106,7 @@ def _compare(call: AggregateCall, left: Values, right: Values) -> int:
 
 def _between(call: AggregateCall, values: Sequence[Value]) -> float:
     assert call.parameter is not None
-    index = Fraction(call.parameter) * (len(values) - 1)
+    index = Fraction(str(call.parameter)) * (len(values) - 1)
     below = math.floor(index)
     share = index - below
     low = values[below]

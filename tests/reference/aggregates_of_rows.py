@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import statistics
 from collections import Counter
+from decimal import Decimal
 from fractions import Fraction
 from functools import reduce
 from operator import and_, or_, xor
@@ -75,10 +76,10 @@ def _of_sorted(call: AggregateCall, rows: Sequence[tuple[Any, ...]]) -> Value:  
     if call.function in _BITS:
         return reduce(_BITS[call.function], values)
     if call.function is F.PERCENTILE_DISC:
-        wanted = Fraction(call.parameter or 0.0)
+        wanted = Fraction(Decimal(str(call.parameter or 0.0)))
         return next(v for i, v in enumerate(values, 1) if Fraction(i, len(values)) >= wanted)
     if call.function is F.PERCENTILE_CONT:
-        return _percentile(values, Fraction(call.parameter or 0.0))
+        return _percentile(values, Fraction(Decimal(str(call.parameter or 0.0))))
     return _of_numbers(call.function, rows)
 
 

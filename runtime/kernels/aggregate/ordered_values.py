@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_left, bisect_right
 from fractions import Fraction
+from functools import cache
 from itertools import accumulate
 from typing import TYPE_CHECKING, Final
 
@@ -126,7 +127,7 @@ class OrderedValues:
         """Return the index of the percentile among `count` values, from 0."""
         fraction = self._call.parameter
         assert isinstance(fraction, float)
-        exact = Fraction(fraction)
+        exact = as_written(fraction)
         return max(math.ceil(exact * count) - 1, 0) if whole else math.floor(exact * (count - 1))
 
     def _continuous(self, values: list[_Row], counts: list[int]) -> float:
@@ -135,7 +136,7 @@ class OrderedValues:
         index = self._rank(counts[-1], whole=False)
         low = _at(values, counts, index)
         assert isinstance(low, int | float)
-        share = Fraction(self._call.parameter) * (counts[-1] - 1) - index
+        share = as_written(self._call.parameter) * (counts[-1] - 1) - index
         if not share:
             return float(low) + 0.0
         high = _at(values, counts, index + 1)
@@ -143,6 +144,12 @@ class OrderedValues:
         if not (math.isfinite(low) and math.isfinite(high)):
             return low if low == high else low * float(1 - share) + high * float(share)
         return float(Fraction(low) + share * (Fraction(high) - Fraction(low))) + 0.0
+
+
+@cache
+def as_written(fraction: float) -> Fraction:
+    """Return the number that stands in the query: 0.4 is two fifths, though the float is somewhat more."""
+    return Fraction(repr(fraction))
 
 
 def _at(values: list[_Row], counts: list[int], index: int) -> Value:
