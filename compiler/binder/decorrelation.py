@@ -22,10 +22,11 @@ from fsql.compiler.binder.join import (
     join,
     null_safe_keys,
     renumber,
+    shift_columns,
 )
 from fsql.compiler.binder.operators import call
 from fsql.compiler.binder.references import parts_of
-from fsql.compiler.binder.relation import Relation, column_refs, project
+from fsql.compiler.binder.relation import Relation, column_refs, filter_relation, project
 from fsql.compiler.binder.scope import Scope, matches
 from fsql.compiler.binder.subquery import Rows
 from fsql.compiler.expression import ColumnRef
@@ -102,7 +103,8 @@ def with_outer_values(
     chosen = sorted(compared | used)
     own = column_refs(outer.plan)
     names = tuple(outer.plan.schema[index].name for index in chosen)
-    taken = project(outer.plan, [own[index] for index in chosen], names)
+    kept = filter_relation(outer.plan, [shift_columns(each, -width, spans) for each in of_outer])
+    taken = project(kept, [own[index] for index in chosen], names)
     distinct = Aggregate(taken, tuple(column_refs(taken)), names, (), ())
     places = {index: place for place, index in enumerate(chosen)}
     on = [

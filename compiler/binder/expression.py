@@ -257,7 +257,7 @@ def _bind_literal(binder: ExpressionBinder, literal: syntax.Literal) -> Expressi
 
 
 def _bind_scalar_subquery(binder: ExpressionBinder, written: syntax.ScalarSubquery) -> Expression:
-    return _subqueries(binder, written.span).bind(binder, written)
+    return _subqueries(binder, written.span).bind(written)
 
 
 def _bind_test(binder: ExpressionBinder, written: syntax.InSubquery | syntax.Exists) -> Expression:

@@ -65,7 +65,7 @@ if TYPE_CHECKING:
     from fsql.compiler.expression import Expression
     from fsql.compiler.logical import Plan
 
-    SubqueryBinder = Callable[[syntax.Query, Layer], Subquery]
+    SubqueryBinder = Callable[[syntax.Query, Relation], Subquery]
     RowsBinder = Callable[[syntax.Select, Layer], Rows]
 
 
@@ -145,7 +145,7 @@ class LateralBinder:
         subquery = bind_items_of(select, query.span, rows, context)
 
         subquery = _with_outer_columns(subquery, values_of, spans)
-        collector = SubqueryCollector(context, self.bind_subquery)
+        collector = SubqueryCollector(context, self.bind_subquery, self.outer)
         values, having = collector.add_row(subquery)
         plan, resolve = collector.attach(self.outer.plan)
 

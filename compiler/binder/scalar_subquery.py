@@ -4,8 +4,9 @@
     EXISTS (… WHERE b.k = a.k)                →    (SELECT COUNT(*) … WHERE b.k = a.k) > 0
     x IN (SELECT y … WHERE b.k = a.k)         →    EXISTS (… WHERE b.k = a.k AND y = x), or NULL
 
-Expressions over aggregates are computed after the join, so that they also have a value if there are no rows:
-then the aggregates are NULL, and counts, which are never NULL, are 0.
+`decorrelation` makes equalities of other comparisons.  Expressions over aggregates are computed after the
+join, so that they also have a value if there are no rows: then the aggregates are NULL, and counts, which are
+never NULL, are 0.
 """
 
 from __future__ import annotations
@@ -18,9 +19,10 @@ from fsql.compiler import syntax
 from fsql.compiler.analysis.properties import covers_key, derived_keys
 from fsql.compiler.binder.aggregate import Groups, make_distinct_names
 from fsql.compiler.binder.conditionals import make_case
+from fsql.compiler.binder.decorrelation import split_conditions
 from fsql.compiler.binder.group import make_group
 from fsql.compiler.binder.items import AggregateSpec
-from fsql.compiler.binder.join import ZERO, all_from, equality_keys, shift_columns
+from fsql.compiler.binder.join import ZERO, shift_columns
 from fsql.compiler.binder.membership import Test, pair_values, tested_query
 from fsql.compiler.binder.operators import call, combine_balanced
 from fsql.compiler.binder.outer_join import zero_where
@@ -39,7 +41,7 @@ if TYPE_CHECKING:
 
     from fsql.compiler.binder.context import Context
     from fsql.compiler.binder.expression import ExpressionBinder
-    from fsql.compiler.binder.scope import Layer
+    from fsql.compiler.binder.relation import Relation
     from fsql.compiler.binder.subquery import Subquery
     from fsql.compiler.expression import Expression
     from fsql.compiler.logical import Plan
@@ -62,21 +64,22 @@ class _Value:
 class SubqueryCollector:
     """Collects the subqueries in the expressions of a clause.
 
-    `bind_subquery` binds one, also over the columns of the outer query.
+    `bind_subquery` binds one, also over the columns of the outer query, whose rows are those of `outer`.
     """
 
     context: Context
-    bind_subquery: Callable[[syntax.Query, Layer], Subquery]
+    bind_subquery: Callable[[syntax.Query, Relation], Subquery]
+    outer: Relation
     values: list[_Value] = field(default_factory=list)
 
-    def bind(self, binder: ExpressionBinder, written: syntax.ScalarSubquery) -> Expression:
+    def bind(self, written: syntax.ScalarSubquery) -> Expression:
         """Return the value of a subquery, with placeholders for its columns.
 
         Raises:
             Refusal: E2xx to E4xx.
             Abandoned: where several parts of it were refused.
         """
-        subquery = self.bind_subquery(written.query, binder.scope.fields)
+        subquery = self.bind_subquery(written.query, self.outer)
         if len(subquery.items) != 1:
             raise refusal(
                 "E209",
@@ -92,7 +95,7 @@ class SubqueryCollector:
                 nothing = Literal(value.type, nullable=True, value=None)
                 value = make_case([(combine_balanced("and", having), value)], nothing)
         else:
-            _check_rows(written.query, subquery, keys)
+            self._check_rows(written.query, subquery)
             plan, value = self._single(subquery, keys)
         self._add(plan, outer_keys, keys, written.span)
         return value
@@ -122,7 +125,7 @@ class SubqueryCollector:
         """
         negated = isinstance(written, syntax.InSubquery) and written.negated
         test = Test(written, negated)
-        subquery = self.bind_subquery(tested_query(test), binder.scope.fields)
+        subquery = self.bind_subquery(tested_query(test), self.outer)
         operand = replace(binder, clause="the operand of IN", running=None, subqueries=None)
         pairs = pair_values(test, subquery, operand)
         outer_keys, keys = self._keys(subquery)
@@ -213,15 +216,9 @@ class SubqueryCollector:
         Additional keys of the outer query are 0 or NULL; the subquery has 0 for all of its rows.
         """
         rows, spans = subquery.rows, self.context.source_spans
-        equalities = equality_keys(rows.correlated, rows.width, spans)
-        rest = [each for each in rows.correlated if each not in equalities]
-        if not all(all_from(each, rows.width) for each in rest):
-            raise not_implemented(
-                "comparison with the outer query that is not an equality, in a subquery as a value",
-                subquery.span,
-            )
-        pairs = [pair for found in equalities.values() for pair in found]
-        only_outer = [zero_where(shift_columns(each, -rows.width, spans)) for each in rest]
+        pairs, between, of_outer = split_conditions(rows, spans)
+        assert not between, "the other conditions are equalities with values of the outer query"
+        only_outer = [zero_where(shift_columns(each, -rows.width, spans)) for each in of_outer]
         return [outer for _, outer in pairs] + only_outer, [inner for inner, _ in pairs]
 
     def _aggregate(
@@ -256,6 +253,25 @@ class SubqueryCollector:
             for part in ([item.expression for item in subquery.items], subquery.having)
         )
         return plan, values, having
+
+    def _check_rows(self, query: syntax.Query, subquery: Subquery) -> None:
+        """Check that a subquery has at most one row for each row of the outer query.
+
+        Raises:
+            Refusal: E324.
+        """
+        if isinstance(query.limit, syntax.NumberLiteral) and query.limit.text in {"0", "1"}:
+            return
+        rows = subquery.written or subquery.rows
+        pairs, _, _ = split_conditions(rows, self.context.source_spans)
+        known = [inner for inner, _ in pairs]
+        if not _is_one_row(query.body) and not covers_key(known, derived_keys(rows.relation.plan)):
+            raise refusal(
+                "E324",
+                "subquery as a value can have several rows",
+                subquery.span,
+                help="aggregate them, as in (SELECT MAX(x) …)",
+            )
 
     def _single(self, subquery: Subquery, keys: list[Expression]) -> tuple[Plan, Expression]:
         """Return the rows, of which at most one has each key, with the keys first; and the value."""
@@ -300,26 +316,6 @@ class SubqueryCollector:
             )
 
         return plan, resolve
-
-
-def _check_rows(query: syntax.Query, subquery: Subquery, keys: list[Expression]) -> None:
-    """Check that a subquery has at most one row for each key.
-
-    Raises:
-        Refusal: E324.
-    """
-    limited = isinstance(query.limit, syntax.NumberLiteral) and query.limit.text in {"0", "1"}
-    if (
-        not limited
-        and not _is_one_row(query.body)
-        and not covers_key(keys, derived_keys(subquery.rows.relation.plan))
-    ):
-        raise refusal(
-            "E324",
-            "subquery as a value can have several rows",
-            subquery.span,
-            help="aggregate them, as in (SELECT MAX(x) …)",
-        )
 
 
 def _is_one_row(body: syntax.QueryBody) -> bool:

@@ -174,8 +174,8 @@ class _SelectBinder:
             append_only(relation.plan),
             tuple(key.expression for key in partition),
         )
-        self._subqueries = subquery_collector(context, bind_query)
-        self._having_subqueries = subquery_collector(context, bind_query)
+        self._subqueries = subquery_collector(context, bind_query, relation)
+        self._having_subqueries = subquery_collector(context, bind_query, relation)
         self._items_binder = self._binder("SELECT", self._subqueries, running=True)
         self._having_binder = self._binder("HAVING", self._having_subqueries)
         self._qualify_binder = self._binder("QUALIFY", self._subqueries, running=True)

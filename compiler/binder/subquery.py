@@ -62,7 +62,8 @@ class Subquery:
     """A subquery, bound up to its select items, which are over the columns of `rows`.
 
     Its SELECT is None if `rows` are those of the whole subquery.  Aggregates among the items are in
-    `aggregates`; `spans` are those of the items' parts.
+    `aggregates`; `spans` are those of the items' parts.  If the rows are joined with values of the outer
+    query, `written` are those without them.
     """
 
     rows: Rows
@@ -72,6 +73,7 @@ class Subquery:
     aggregates: AggregateCollector | None = None
     having: tuple[Expression, ...] = ()
     spans: Mapping[Expression, Span] = field(default_factory=dict)
+    written: Rows | None = None
 
     @property
     def is_aggregate(self) -> bool:

@@ -11,6 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from fsql.compiler import syntax
+from fsql.compiler.binder.decorrelation import split_conditions, with_outer_values
 from fsql.compiler.binder.expression import ExpressionBinder
 from fsql.compiler.binder.from_clause import FromBinder
 from fsql.compiler.binder.items import Item
@@ -48,7 +49,7 @@ def bind_rows(
     """
     where = _and_parts(select.where)
     plain = tuple(read_condition(each) for each in where if not has_subquery(each))
-    bind = partial(_bind_within, context, bind_query)
+    bind = partial(_bind_value, context, bind_query)
     lateral = partial(_bind_lateral, context, bind_query)
     source = FromBinder(
         *(context, plain, bind_query, bind, lateral), changes=_emits_changes(select)
@@ -59,7 +60,10 @@ def bind_rows(
     correlated: list[Expression] = []
     for condition in where:
         with context.report.part():
-            collector = subquery_collector(context, bind_query)
+            if has_subquery(condition):
+                relation = relation.with_plan(filter_relation(relation.plan, kept))
+                kept = []
+            collector = subquery_collector(context, bind_query, relation)
             own = ExpressionBinder(
                 relation.scope,
                 "WHERE",
@@ -71,10 +75,8 @@ def bind_rows(
             )
             test = read_test(condition)
             if test is not None:
-                relation = relation.with_plan(filter_relation(relation.plan, kept))
-                kept = []
                 query = tested_query(test)
-                subquery = bind_subquery(query, context, bind_query, relation.fields)
+                subquery = bind_subquery(query, context, bind_query, relation, as_value=False)
                 operand = replace(own, clause="the operand of IN", subqueries=None)
                 relation = join_test(
                     *(relation, test, subquery, operand, context),
@@ -89,10 +91,8 @@ def bind_rows(
                     raise not_implemented(
                         "subquery in a comparison with the outer query", condition.span
                     )
-                relation = relation.with_plan(filter_relation(relation.plan, kept))
                 plan, resolve = collector.attach(relation.plan)
                 relation = with_columns(relation.fields, plan)
-                kept = []
                 parts = [resolve(each) for each in parts]
             correlated += across
             kept += [each for each in parts if each not in across]
@@ -106,15 +106,17 @@ def _aliases(select: syntax.Select) -> list[str]:
     return [each.alias.name.lower() for each in items if each.alias is not None]
 
 
-def subquery_collector(context: Context, bind_query: QueryBinder) -> SubqueryCollector:
-    """Return the collector of the subqueries in the expressions of a clause."""
-    return SubqueryCollector(context, partial(_bind_within, context, bind_query))
+def subquery_collector(
+    context: Context, bind_query: QueryBinder, outer: Relation
+) -> SubqueryCollector:
+    """Return the collector of the subqueries in the expressions of a clause over the rows of `outer`."""
+    return SubqueryCollector(context, partial(_bind_value, context, bind_query), outer)
 
 
-def _bind_within(
-    context: Context, bind_query: QueryBinder, query: syntax.Query, outer: Layer
+def _bind_value(
+    context: Context, bind_query: QueryBinder, query: syntax.Query, outer: Relation
 ) -> Subquery:
-    return bind_subquery(query, context, bind_query, outer)
+    return bind_subquery(query, context, bind_query, outer, as_value=True)
 
 
 def _bind_lateral(
@@ -138,9 +140,17 @@ def _layers(relation: Relation, width: int, outer: Layer) -> tuple[Layer, ...]:
 
 
 def bind_subquery(
-    query: syntax.Query, context: Context, bind_query: QueryBinder, outer: Layer
+    query: syntax.Query,
+    context: Context,
+    bind_query: QueryBinder,
+    outer: Relation,
+    *,
+    as_value: bool,
 ) -> Subquery:
-    """Return a subquery of an expression; `outer` are the columns of the outer query.
+    """Return a subquery of an expression; `outer` are the rows of the outer query.
+
+    With `as_value`, the conditions between the two are equalities, as of values that are computed once for
+    all rows of the outer query.
 
     Raises:
         Refusal: E2xx to E4xx.
@@ -148,7 +158,7 @@ def bind_subquery(
     """
     select = correlatable(query)
     if select is None:
-        refuse_outer(query, query, outer)
+        refuse_outer(query, query, outer.fields)
         refuse_aggregate(query)
         relation = relation_of(bind_query(query, context), None)
         items = tuple(
@@ -157,10 +167,13 @@ def bind_subquery(
         )
         return Subquery(Rows(relation, relation.width), items, query.span)
     for part in (*select.relations, *select.items):
-        refuse_outer(part, query, outer)
+        refuse_outer(part, query, outer.fields)
     with context.report.whole():
-        rows = bind_rows(select, context, bind_query, outer)
-        return bind_items_of(select, query.span, rows, context)
+        rows = written = bind_rows(select, context, bind_query, outer.fields)
+        spans = context.source_spans
+        if as_value and split_conditions(rows, spans)[1]:
+            rows, _ = with_outer_values(rows, outer, frozenset(), query.span, spans)
+        return replace(bind_items_of(select, query.span, rows, context), written=written)
 
 
 def _emits_changes(select: syntax.Select) -> bool:

@@ -76,7 +76,7 @@ class _Writer:
             if self.random.random() < 0.3:
                 having = f" HAVING COUNT(*) > 1 OR MAX(v) {self.not_()}IN (SELECT v FROM b)"
             return f"SELECT k, COUNT(*) AS n, {self.value()} AS x {source} GROUP BY k{having}"
-        made = self.test("a", 1, value=True) if self.random.random() < 0.3 else self.value("a")
+        made = self.test("a", 1) if self.random.random() < 0.3 else self.value("a")
         value = f", {made} AS x" if self.random.random() < 0.5 else ""
         return f"SELECT k, v, n{value} {source}"
 
@@ -92,23 +92,23 @@ class _Writer:
         """Return IN or EXISTS, by itself or under OR."""
         if self.random.random() < 0.7:
             return self.test("a", 0)
-        return f"({self.plain('a')} OR {self.test('a', 1, value=True)})"
+        return f"({self.plain('a')} OR {self.test('a', 1)})"
 
     def not_(self) -> str:
         """Return NOT or nothing."""
         return self.random.choice(("", "NOT "))
 
-    def test(self, outer: str, depth: int, *, value: bool = False) -> str:
-        """Return IN or EXISTS; as a value, its subquery is correlated by equalities only."""
+    def test(self, outer: str, depth: int) -> str:
+        """Return IN or EXISTS."""
         not_ = self.not_()
         if self.random.random() < 0.4:
-            return f"{not_}EXISTS ({self.subquery(outer, '*', depth, value=value)})"
+            return f"{not_}EXISTS ({self.subquery(outer, '*', depth)})"
         if self.random.random() < 0.1:
             columns = f"({outer}.n, 1)", "n, n"
         else:
             columns = self.random.choice((f"{outer}.v", f"{outer}.n", f"{outer}.v + 1", "1")), ""
         inner = columns[1] or self.random.choice("kvn")
-        return f"{columns[0]} {not_}IN ({self.subquery(outer, inner, depth, value=value)})"
+        return f"{columns[0]} {not_}IN ({self.subquery(outer, inner, depth)})"
 
     def value(self, outer: str | None = None) -> str:
         """Return a subquery as a value: an aggregate, the first row, or the row of a key."""
@@ -118,11 +118,15 @@ class _Writer:
             return f"(SELECT v FROM {table} ORDER BY v NULLS LAST LIMIT 1)"
         where = ""
         if outer is not None and self.random.random() < 0.7:
-            where = f" WHERE {self.column(alias)} = {self.column(outer)}"
+            compared = self.random.choice(("=", "<", "<>"))
+            where = f" WHERE {self.column(alias)} {compared} {self.column(outer)}"
+            if self.random.random() < 0.2:
+                where += f" AND {self.column(alias)} >= {self.column(outer)}"
             where += f" AND {self.plain(outer)}" if self.random.random() < 0.2 else ""
             if self.random.random() < 0.1:
+                more = self.random.choice(("", f" AND {alias}.m > {outer}.n"))
                 groups = f"SELECT k, MAX(n) AS m FROM {table} GROUP BY k"
-                return f"(SELECT m FROM ({groups}) AS {alias} WHERE {alias}.k = {outer}.v)"
+                return f"(SELECT m FROM ({groups}) AS {alias} WHERE {alias}.k = {outer}.v{more})"
         if self.random.random() < 0.3:
             where += f"{' AND' if where else ' WHERE'} {self.plain(alias)}"
         item = self.random.choice(
@@ -182,7 +186,7 @@ class _Writer:
             )
         )
 
-    def subquery(self, outer: str, items: str, depth: int, *, value: bool = False) -> str:
+    def subquery(self, outer: str, items: str, depth: int) -> str:
         """Return a SELECT, mostly correlated."""
         table, alias = self.random.choice(TABLES), f"s{self.aliases}"
         self.aliases += 1
@@ -190,9 +194,9 @@ class _Writer:
             return f"SELECT {items} FROM {table} GROUP BY {items} HAVING COUNT(*) > 1"
         conditions = []
         if self.random.random() < 0.6:
-            equal = self.random.choice(("=", "=", "=", "IS NOT DISTINCT FROM"))
+            equal = self.random.choice(("=", "=", "=", "<=", "IS NOT DISTINCT FROM"))
             conditions.append(f"{self.column(alias)} {equal} {self.column(outer)}")
-            if self.random.random() < 0.3 and not value:
+            if self.random.random() < 0.3:
                 conditions.append(f"{self.column(alias)} < {self.column(outer)}")
         if self.random.random() < 0.2:
             conditions.append(self.plain(outer))
