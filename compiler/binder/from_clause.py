@@ -13,7 +13,6 @@ from fsql.compiler import syntax
 from fsql.compiler.binder.asof_join import join_as_of
 from fsql.compiler.binder.changelog_arguments import makes_changelog
 from fsql.compiler.binder.constants import one_row, one_row_of
-from fsql.compiler.binder.expression import ExpressionBinder
 from fsql.compiler.binder.join import (
     check_names,
     join,
@@ -22,6 +21,7 @@ from fsql.compiler.binder.join import (
     side_by_side,
     unbounded_join,
 )
+from fsql.compiler.binder.join_conditions import bind_conditions, bind_on, keep_where, where_between
 from fsql.compiler.binder.join_refusals import (
     HALF_BOUNDED,
     NO_KEY,
@@ -31,17 +31,21 @@ from fsql.compiler.binder.join_refusals import (
     pairs_all_rows,
     time_names,
 )
-from fsql.compiler.binder.join_within import within_conditions
 from fsql.compiler.binder.lateral import as_elements, bind_lateral, gives_elements, unnest
-from fsql.compiler.binder.lateral_join import LateralBinder, keeps_outer, reads_tables
+from fsql.compiler.binder.lateral_join import (
+    LateralBinder,
+    condition_of,
+    keeps_outer,
+    null_unless,
+    reads_tables,
+)
 from fsql.compiler.binder.lateral_scope import first_dependent, is_lateral
 from fsql.compiler.binder.limits import RELATIONS_MAX
 from fsql.compiler.binder.match_recognize import match_recognize
 from fsql.compiler.binder.outer_join import outer_join
-from fsql.compiler.binder.relation import Relation, apply_alias, conjuncts, relation_of
+from fsql.compiler.binder.relation import Relation, apply_alias, relation_of
 from fsql.compiler.binder.report import Refusal, not_implemented, refusal
 from fsql.compiler.binder.row_time import select_calls_row_time
-from fsql.compiler.binder.scope import Scope
 from fsql.compiler.binder.table_functions import bind_table_function
 from fsql.compiler.binder.tables import bind_table
 from fsql.compiler.binder.temporal_join import join_versions, versioned_table
@@ -57,7 +61,6 @@ if TYPE_CHECKING:
     from fsql.compiler.binder.lateral_join import RowsBinder, SubqueryBinder
     from fsql.compiler.binder.query_binder import QueryBinder
     from fsql.compiler.binder.references import Condition
-    from fsql.compiler.binder.scope import Layer
     from fsql.compiler.binder.using import Pair
     from fsql.compiler.expression import Expression
     from fsql.compiler.text.source import Span
@@ -169,7 +172,7 @@ class FromBinder:
         refused: list[Refusal] = []
         for index, (right, span) in enumerate(waiting):
             sides = source.relation, right.relation
-            where = self._where_between(*sides, side_by_side(*sides))
+            where = where_between(self.where, *sides, self.context)
             if pairs_all_rows(*sides, where, span, self.context.source_spans):
                 joined = self._join(source, right, [], span, keyed=False)
                 assert joined is not None, "without an equality, the key is a constant"
@@ -232,7 +235,7 @@ class FromBinder:
         if not is_lateral(clause.right, self.context.functions):
             return self.join_clause(left, clause)
         outer = keeps_outer(clause, self.context.functions)
-        return self.join_lateral(left, clause.right, outer=outer)
+        return self.join_lateral(left, clause.right, condition_of(clause), outer=outer)
 
     def _within(self, *, padded: bool) -> FromBinder:
         """Return the binder of relations whose rows an outer join may pad with NULL.
@@ -257,15 +260,15 @@ class FromBinder:
         check_names(left.relation, right.relation, clause.right.span)
         pairs: list[Pair] = []
         if clause.kind in {"ASOF", "ASOF LEFT"}:
-            on = self._on(left.relation, right.relation, clause)
+            on = bind_on(left.relation, right.relation, clause, self.context)
             found = join_as_of(clause, left.relation, right.relation, on, self.context)
             return FromResult(found, left.taken)
         if clause.using or clause.natural:
             pairs = merged_columns(left.relation, right.relation, clause)
             on = equalities(pairs, left.relation.width, clause)
-            on += self._on(left.relation, right.relation, clause)
+            on += bind_on(left.relation, right.relation, clause, self.context)
         else:
-            on = self._on(left.relation, right.relation, clause)
+            on = bind_on(left.relation, right.relation, clause, self.context)
         joined: FromResult | None
         kind = JoinKind.INNER if inner else JoinKind(clause.kind)
         if versioned is not None:
@@ -298,50 +301,59 @@ class FromBinder:
             self.context.report.warn(unbounded_join(span, (), None))
         return FromResult(joined, left.taken)
 
-    def _on(self, left: Relation, right: Relation, clause: syntax.JoinClause) -> list[Expression]:
-        """Return the conditions of ON, over the columns of both sides."""
-        found: list[Expression] = []
-        if clause.within is not None:
-            found = within_conditions(clause.within, left, right, self.context.zone)
-        if clause.condition is not None:
-            binder = self._binder("ON", side_by_side(left, right))
-            found += conjuncts(binder.bind_condition_and_check_size(clause.condition))
-        return found
-
-    def _binder(self, clause: str, fields: Layer) -> ExpressionBinder:
-        context = self.context
-        return ExpressionBinder(
-            Scope((fields,)), clause, context.source_spans, context.functions, context.zone
-        )
-
     def join_lateral(
-        self, source: FromResult, written: syntax.Relation, *, outer: bool = False
+        self,
+        source: FromResult,
+        written: syntax.Relation,
+        condition: syntax.Expression | None = None,
+        *,
+        outer: bool = False,
     ) -> FromResult:
-        """Return the lateral join of a relation; with `outer` a LEFT JOIN.
+        """Return the lateral join of a relation by the condition of ON; with `outer` a LEFT JOIN.
 
         Raises:
             Refusal: E2xx to E4xx.
         """
-        written = as_elements(written)
-        if gives_elements(written, self.context.functions):
-            unnested = unnest(source.relation, written, self.context, left=outer)
-            return FromResult(unnested, source.taken)
-        assert isinstance(written, syntax.Derived)
-        if not reads_tables(written, self.context.functions):
-            return FromResult(bind_lateral(source.relation, written, self.context), source.taken)
+        written, functions = as_elements(written), self.context.functions
+        if gives_elements(written, functions):
+            computed = unnest(source.relation, written, self.context, left=outer)
+        else:
+            assert isinstance(written, syntax.Derived)
+            if reads_tables(written, functions):
+                return self._join_lateral_rows(source, written, condition, outer=outer)
+            computed = bind_lateral(source.relation, written, self.context)
+        return FromResult(keep_where(computed, condition, self.context), source.taken)
+
+    def _join_lateral_rows(
+        self,
+        source: FromResult,
+        written: syntax.Derived,
+        condition: syntax.Expression | None,
+        *,
+        outer: bool,
+    ) -> FromResult:
+        """Return the join with a subquery over tables."""
         binders = self.bind_lateral, self.bind_subquery, self.bind_query
         found = LateralBinder(source.relation, *binders, self.context, outer).bind(written)
         if isinstance(found, Relation):
-            return FromResult(found, source.taken)
+            if outer and condition is not None:
+                on = bind_conditions(condition, found.fields, self.context)
+                return FromResult(null_unless(found, source.relation.width, on), source.taken)
+            return FromResult(keep_where(found, condition, self.context), source.taken)
         rows = FromResult(found.relation)
         check_names(source.relation, rows.relation, written.span)
+        on = [*found.on]
+        if found.finish is None and condition is not None:
+            fields = side_by_side(source.relation, rows.relation)
+            on += bind_conditions(condition, fields, self.context)
         if outer:
-            return self._outer_join(JoinKind.LEFT, source, rows, found.on, written.span)
-        joined = self._join(source, rows, found.on, written.span, keyed=False)
+            return self._outer_join(JoinKind.LEFT, source, rows, on, written.span)
+        joined = self._join(source, rows, on, written.span, keyed=False)
         assert joined is not None, "without an equality, the key is a constant"
         if found.finish is None:
             return joined
-        return FromResult(found.finish(joined.relation), joined.taken)
+        finished = found.finish(joined.relation)
+        return FromResult(keep_where(finished, condition, self.context), joined.taken)
 
     def _join(
         self,
@@ -354,8 +366,7 @@ class FromBinder:
     ) -> FromResult | None:
         """Return the join of two relations; if `keyed`, None if there is no equality between them."""
         check_names(left.relation, right.relation, span)
-        fields = side_by_side(left.relation, right.relation)
-        where = self._where_between(left.relation, right.relation, fields)
+        where = where_between(self.where, left.relation, right.relation, self.context)
         joined = join(
             *(left.relation, right.relation, on, where, span, self.context.source_spans),
             keyed=keyed,
@@ -377,23 +388,3 @@ class FromBinder:
             shift_columns(condition, width, self.context.source_spans) for condition in right.taken
         }
         return FromResult(joined.relation, left.taken | taken | joined.taken)
-
-    def _where_between(self, left: Relation, right: Relation, fields: Layer) -> list[Expression]:
-        """Return the conditions of WHERE that refer to both relations, over `fields`."""
-        left_names, right_names = _qualifiers(left), _qualifiers(right)
-        found: list[Expression] = []
-        for condition in self.where:
-            if not condition.connects(left_names, right_names):
-                continue
-            binder = self._binder("WHERE", fields)
-            try:
-                found.extend(conjuncts(binder.bind_condition(condition.expression)))
-            except Refusal:
-                # It is bound again when all of FROM is bound; errors are reported then.
-                continue
-        return found
-
-
-def _qualifiers(relation: Relation) -> frozenset[str]:
-    names = (field.qualifier for field in relation.fields)
-    return frozenset(name.lower() for name in names if name is not None)

@@ -138,8 +138,10 @@ class _Writer:
     def lateral(self) -> str:
         """Return the join of a, or of a and another table, with a LATERAL subquery."""
         join = self.random.choice((", LATERAL ({}) AS x", " CROSS JOIN LATERAL ({}) AS x"))
-        if self.random.random() < 0.6:
-            join = " LEFT JOIN LATERAL ({}) AS x ON TRUE"
+        if self.random.random() < 0.7:
+            kind = self.random.choice((" LEFT", " LEFT", ""))
+            on = ("TRUE", "TRUE", f"x.x0 > {self.column('a')}", f"x.x1 = a.n AND {self.plain('a')}")
+            join = f"{kind} JOIN LATERAL ({{}}) AS x ON {self.random.choice((*on, 'x.x0 IS NULL'))}"
         columns = ", ".join(f"x.x{place}" for place in range(2))
         source = "a"
         if self.random.random() < 0.15:

@@ -38,6 +38,7 @@ MUST_BE_MET = (
     " OR ",
     "LATERAL",
     "<> a.",
+    " ON x.",
 )
 
 
