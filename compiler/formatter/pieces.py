@@ -32,7 +32,9 @@ _STAND_INS: Final = ("_", "1", " ")
 """The replacements of each character of a parameter, which make it a name, a number, or space."""
 _NAMES: Final = frozenset({"name", "column_keyword"})
 """Rules of a single token that is a name, even if there is a keyword of that name."""
-_WORDS: Final = frozenset({"WORD", "EXCEPT_COLUMNS", "STREAM_WINDOW", "WITHIN_RANGE", "SINK_WITH"})
+_WORDS: Final = frozenset(
+    {"WORD", "EXCEPT_COLUMNS", "STREAM_WINDOW", "WITHIN_RANGE", "SINK_WITH", "MATCH_CONDITION"}
+)
 """The kinds of tokens that are words."""
 TYPE_OPENS: Final = "<"
 TYPE_CLOSES: Final = ">"

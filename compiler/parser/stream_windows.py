@@ -1,9 +1,10 @@
-"""WINDOW and WITHIN of ksqlDB, and WITH of CREATE SINK: which words begin these clauses.
+"""WINDOW and WITHIN of ksqlDB, WITH of CREATE SINK, MATCH_CONDITION: which words begin these clauses.
 
 `FROM t WINDOW TUMBLING (SIZE 1 HOUR) WHERE …` and `FROM t WINDOW w AS (…)` look the same to an automaton with
 one token of look-ahead, which has to know whether WHERE may follow.  So do `JOIN b WITHIN 1 HOUR ON …` and
 `JOIN b WITHIN ON …`, where WITHIN is an alias, and `FROM t WITH (…)` at the end of CREATE SINK, where a query
-could continue with `WITH ORDINALITY` or `TIMESTAMP WITH TIME ZONE`.
+could continue with `WITH ORDINALITY` or `TIMESTAMP WITH TIME ZONE`, and
+`ASOF JOIN b MATCH_CONDITION (a.at >= b.at)` and an alias with names of columns.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from fsql.compiler.parser.lexer import Token
 
+_AFTER_ASOF: Final = (["JOIN"], ["LEFT"])
 KINDS: Final = frozenset({"TUMBLING", "HOPPING", "SESSION"})
 
 
@@ -21,14 +23,15 @@ def mark_stream_windows(tokens: list[Token]) -> list[Token]:
 
     WINDOW is a STREAM_WINDOW before `TUMBLING (` and the like, WITHIN a WITHIN_RANGE before a number, perhaps
     in brackets, unless it follows the brackets of a PATTERN.  WITH is a SINK_WITH before a bracket, in a
-    statement that begins with CREATE SINK.
+    statement that begins with CREATE SINK.  MATCH_CONDITION is one of its own before a bracket, in a join
+    that begins with ASOF.
     """
     marked: list[Token] = []
-    of_sink = False
+    of_sink = as_of = False
     for index, token in enumerate(tokens):
         kind = token.kind
         if kind == "SEMICOLON":
-            of_sink = False
+            of_sink = as_of = False
         elif not of_sink and _begins_sink(tokens, index):
             of_sink = True
         if kind == "WORD" and token.text.upper() == "WINDOW":
@@ -40,6 +43,12 @@ def mark_stream_windows(tokens: list[Token]) -> list[Token]:
         elif of_sink and kind == "WORD" and token.text.upper() == "WITH":
             following = [each.kind for each in tokens[index + 1 : index + 2]]
             kind = "SINK_WITH" if following == ["LPAR"] else kind
+        elif kind == "WORD" and token.text.upper() == "ASOF":
+            as_of = [each.text.upper() for each in tokens[index + 1 : index + 2]] in _AFTER_ASOF
+        elif as_of and kind == "WORD" and token.text.upper() == "MATCH_CONDITION":
+            bracket = [each.kind for each in tokens[index + 1 : index + 2]] == ["LPAR"]
+            kind = "MATCH_CONDITION" if bracket else kind
+            as_of = not bracket
         marked.append(token if kind == token.kind else token._replace(kind=kind))
     return marked
 

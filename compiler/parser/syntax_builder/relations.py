@@ -35,6 +35,33 @@ def conditional_join(
     return syntax.JoinClause(span, kind, right, condition, (), natural=False, within=within)
 
 
+def matched_join(
+    span: Span,
+    kind: syntax.JoinKind,
+    right: syntax.Relation,
+    _word: object,
+    times: syntax.Expression,
+    condition: syntax.Expression,
+) -> syntax.JoinClause:
+    """Return `ASOF JOIN b MATCH_CONDITION (p) ON q`, which is `ASOF LEFT JOIN b ON p AND q`.
+
+    Raises:
+        FsqlError: E101 for other joins.
+    """
+    if kind not in {"ASOF", "ASOF LEFT"}:
+        label = Label(times.span, "only ASOF JOIN has it")
+        help_ = "write the condition in ON"
+        raise FsqlError(
+            [
+                Diagnostic(
+                    "E101", "MATCH_CONDITION of another join than ASOF JOIN", label, helps=(help_,)
+                )
+            ]
+        )
+    both = syntax.Logical(times.span.to(condition.span), "AND", (times, condition))
+    return syntax.JoinClause(span, "ASOF LEFT", right, both, (), natural=False)
+
+
 def cross_join(span: Span, right: syntax.Relation) -> syntax.JoinClause:
     """Return `CROSS JOIN b`."""
     return syntax.JoinClause(span, "CROSS", right, None, (), natural=False)
