@@ -5,7 +5,8 @@ msgspec into a struct for the table's columns; it is strict about types, ranges 
 syntax, and the values of records that it accepts are those defined by `strict` and `values`.  A
 record is decoded by these two modules in four cases:
 
-* msgspec refuses it, or it is too long or not UTF-8;
+* msgspec refuses it, or it is too long or not UTF-8; msgspec also refuses an object or an array for a STRING,
+  which the exact rules make the text of;
 * a timestamp in it cannot be read;
 * there is a DOUBLE column, and the record has a `-0`, whose sign msgspec drops;
 * it may have a repeated key, which msgspec does not detect.  A key is followed by a colon, and that
@@ -33,8 +34,9 @@ import pyarrow as pa
 from fsql.compiler.sqltypes import FLOATING, Kind, row_of
 from fsql.formats.json.bulk import BulkDecoder
 from fsql.formats.json.layouts import is_utf8
+from fsql.formats.json.quick import read_object
 from fsql.formats.json.rows import REFUSED, RowType
-from fsql.formats.json.strict import DEPTH_MAX, parse_object
+from fsql.formats.json.strict import DEPTH_MAX
 from fsql.formats.json.values import column_values
 from fsql.formats.lines import SingleLineDecoder
 from fsql.formats.malformed import MalformedError, check_length, dead_letter
@@ -90,8 +92,11 @@ class _Rows:
     first_row: int
     decoded: list[msgspec.Struct] = field(default_factory=list)
     rejected: dict[int, MalformedError] = field(default_factory=dict)
-    exact: list[int] = field(default_factory=list)
-    """Lines that were decoded by the exact rules; their rows do not say which fields are missing."""
+    exact: dict[int, int] = field(default_factory=dict)
+    """The number of unknown fields of the lines that were decoded by the exact rules.
+
+    These have no repeated key; their rows do not say which fields are missing.
+    """
     nulled: dict[int, int] = field(default_factory=dict)
     """The number of malformed values that became NULL, by line."""
 
@@ -224,7 +229,6 @@ class JsonDecoder(SingleLineDecoder):
                 return self._row_type.decode(record)
             except REFUSED:
                 pass
-        rows.exact.append(line)
         return self._strict_row(rows, line)
 
     def _strict_row(self, rows: _Rows, line: int) -> msgspec.Struct | None:
@@ -232,12 +236,14 @@ class JsonDecoder(SingleLineDecoder):
         record = rows.lines.content(line)
         try:
             check_length(len(record), self.record_bytes_max)
-            values, nulled = column_values(self._columns, parse_object(record), self._nulled)
-            rows.nulled[line] = nulled
-            return self._row_type.row(values)
+            value = read_object(record)
+            values, nulled = column_values(self._columns, value, self._nulled)
         except MalformedError as error:
             rows.rejected[int(line)] = error
             return None
+        rows.nulled[line] = nulled
+        rows.exact[line] = _unknown_count(value, self._type)
+        return self._row_type.row(values)
 
     def _keys_are_distinct(self, rows: _Rows, kept: Ints, found: Ints) -> Bools:
         """Return which rows have no duplicate keys; reject the others, and count unknown fields.
@@ -248,15 +254,16 @@ class JsonDecoder(SingleLineDecoder):
         good = np.ones(len(kept), np.bool_)
         block = np.frombuffer(rows.span, np.uint8)
         colons = _key_colons(block, rows.span)
-        exact = np.isin(kept, rows.exact)
+        exact = np.isin(kept, list(rows.exact))
         whole = len(kept) == len(rows.lines) and not rows.exact
         if whole and np.count_nonzero(colons) == found.sum():
             return good  # no row has fewer keys than columns, so none has more either
+        self.unknown_fields += sum(rows.exact[line] for line in kept[exact].tolist())
         keys_max = rows.lines.count(np.flatnonzero(colons) + 1)[kept]
-        doubtful = np.flatnonzero((keys_max != found) | exact)
+        doubtful = np.flatnonzero((keys_max != found) & ~exact)
         braces = rows.lines.count(np.flatnonzero(block == _BRACE))[kept[doubtful]]
         brackets = rows.lines.count(np.flatnonzero(block == _BRACKET))[kept[doubtful]]
-        shallow = (braces + brackets <= DEPTH_MAX) & ~exact[doubtful]
+        shallow = braces + brackets <= DEPTH_MAX
         for index in doubtful[~shallow].tolist():
             good[index] = self._strict_key_count(rows, kept[index])
         doubtful, flat = doubtful[shallow], braces[shallow] == 1
@@ -288,7 +295,7 @@ class JsonDecoder(SingleLineDecoder):
         """Check a row by the exact rules; return whether it is valid."""
         if self._strict_row(rows, line) is None:
             return False
-        self.unknown_fields += _unknown_count(parse_object(rows.lines.content(line)), self._type)
+        self.unknown_fields += rows.exact[line]
         return True
 
 
@@ -341,7 +348,7 @@ def _unknown_count(value: object, sql_type: SqlType) -> int:
     """Return the number of fields of a valid value that its type does not have, at all depths of the type."""
     if isinstance(value, dict) and sql_type.kind is Kind.MAP:
         return sum(_unknown_count(each, sql_type.value) for each in value.values())
-    if isinstance(value, dict):
+    if isinstance(value, dict) and sql_type.kind is Kind.ROW:
         known = dict(sql_type.fields)
         inside = (_unknown_count(value[name], known[name]) for name in value.keys() & known)
         return len(value.keys() - known.keys()) + sum(inside)

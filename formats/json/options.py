@@ -13,7 +13,7 @@ FORMAT: Final = Format(
     takes_changes=True,
     options=(RECORD_LENGTH,),
     notes="""\
-Fields are matched to columns by name.  Unknown fields are ignored, missing ones are NULL, and nothing is
-converted silently.
+Fields are matched to columns by name.  Unknown fields are ignored, missing ones are NULL.  An object or array
+in a STRING column is its [compact text](language.md#json-in-a-string); nothing else is converted silently.
 """,
 )

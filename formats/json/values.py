@@ -31,6 +31,7 @@ from fsql.compiler.sqltypes import (
     SqlType,
 )
 from fsql.formats.json.keys import read_key
+from fsql.formats.json.nested_texts import nested_text
 from fsql.formats.json.strict import Json, Number, describe
 from fsql.formats.malformed import (
     DUPLICATE_KEY,
@@ -131,8 +132,8 @@ def _value(  # noqa: C901, PLR0911 - one for each kind
             for name, each in sql_type.fields
             if name in value
         }
-    if kind is Kind.STRING and isinstance(value, str):
-        return value
+    if kind is Kind.STRING and isinstance(value, str | dict | list):
+        return value if isinstance(value, str) else nested_text(value)
     if kind is Kind.BOOLEAN and isinstance(value, bool):
         return value
     raise MalformedError(WRONG_TYPE, f"expected {sql_type}, found {describe(value)}", field)

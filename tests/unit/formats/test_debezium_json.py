@@ -68,6 +68,23 @@ def test_a_retraction_is_a_deletion(tmp_path: Path) -> None:
     ]
 
 
+def test_an_object_in_a_row_is_the_text_of_a_string(tmp_path: Path) -> None:
+    events = (
+        '{"after":{"k":1,"v":{"b": [1.0, "\\u00e9"], "a":{}}},"op":"c"}',
+        '{"payload":{"after":{"k":2,"v":[ null ]},"op":"r"}}',
+        '{"before":{"k":1,"v":{"b":2}},"after":{"k":1,"v":5},"op":"u"}',
+        '{"before":{"k":2,"v":{"b":2}},"op":"d"}',
+    )
+    object_text, array_text = r'"{\"b\":[1.0,\"é\"],\"a\":{}}"', '"[null]"'
+    assert run(tmp_path, *events) == [
+        f'{{"before":null,"after":{{"v":{object_text},"n":1}},"op":"c"}}',
+        f'{{"before":null,"after":{{"v":{array_text},"n":1}},"op":"c"}}',
+        f'{{"before":{{"v":{array_text},"n":1}},"after":null,"op":"d"}}',
+    ]
+    (reject,) = map(json.loads, (tmp_path / "rejects").read_text().splitlines())
+    assert (reject["row"], reject["code"], reject["field"]) == (2, "FSQL-E513", "v")
+
+
 @pytest.mark.parametrize("among", [(), EVENTS])
 def test_malformed_events_are_rejects(among: tuple[str, ...], tmp_path: Path) -> None:
     run(tmp_path, *among, *(line for line, _, _ in MALFORMED))
