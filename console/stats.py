@@ -7,7 +7,7 @@ import os
 import signal
 import threading
 import time
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from itertools import groupby
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -85,10 +85,10 @@ def serve_statistics(
         reporter.inform("serve", {"served": False}, "a statistics service runs already\n")
         return
     try:
-        _end_by_signals(over)
-        if until_end_of_input:
-            threading.Thread(target=_wait_for_end_of_input, args=[over], daemon=True).start()
-        _serve_on_spark(reporter, cluster, master, over)
+        with _ended_by_signals(over):
+            if until_end_of_input:
+                threading.Thread(target=_wait_for_end_of_input, args=[over], daemon=True).start()
+            _serve_on_spark(reporter, cluster, master, over)
     finally:
         os.close(lock)
 
@@ -125,9 +125,17 @@ def _serve_on_spark(
     log("the statistics service ends")
 
 
-def _end_by_signals(over: threading.Event) -> None:
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: over.set())
+@contextmanager
+def _ended_by_signals(over: threading.Event) -> Iterator[None]:
+    before = [
+        (number, signal.signal(number, lambda *_: over.set()))
+        for number in (signal.SIGTERM, signal.SIGINT)
+    ]
+    try:
+        yield
+    finally:
+        for number, handler in before:
+            signal.signal(number, handler)
 
 
 def _wait_for_end_of_input(over: threading.Event) -> None:

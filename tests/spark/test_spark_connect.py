@@ -260,5 +260,6 @@ def test_packages_that_are_missing_are_named_before_anything_starts(
     ):
         said = fsql(*command)
         assert (said.code, said.out, said.err) == (1, "", error)
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
     assert written.read_text() == "of an earlier run\n"
     assert not (tmp_path / "none").exists()
