@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from fsql.tests.cli.commands import fsql
+from fsql.tests.cluster.test_rebalancing import script
 from fsql.tests.cluster.test_tick_commands import take
 from fsql.tests.cluster.twin import end_later, wait_until
 
@@ -24,19 +25,6 @@ pytestmark = pytest.mark.cluster
 
 LINGER_MS: Final = 500
 """In this time 25 rows of a run come."""
-
-
-def script(limit: str) -> str:
-    """Return a job whose table has few rows in a second."""
-    return f"""
-CREATE TABLE lines (id BIGINT, line STRING) WITH ('connector' = 'words', 'seed' = '3',
-    'vocabulary' = '90', 'words_per_line' = '3', {limit});
-CREATE TABLE counts (word STRING, n BIGINT) WITH ('connector' = 'file', 'path' = 'counts.jsonl');
-CREATE TABLE copies (line STRING) WITH ('connector' = 'file', 'path' = 'lines.txt', 'format' = 'text');
-INSERT INTO counts
-SELECT word, COUNT(*) AS n FROM lines CROSS JOIN UNNEST(SPLIT(line, ' ')) AS words (word) GROUP BY word;
-INSERT INTO copies SELECT UPPER(line) AS line FROM lines;
-"""
 
 
 def plan_with(twin: Twin, path: Path, linger_ms: int) -> Path:
