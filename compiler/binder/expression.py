@@ -260,7 +260,10 @@ def _bind_scalar_subquery(binder: ExpressionBinder, written: syntax.ScalarSubque
     return _subqueries(binder, written.span).bind(written)
 
 
-def _bind_test(binder: ExpressionBinder, written: syntax.InSubquery | syntax.Exists) -> Expression:
+def _bind_test(
+    binder: ExpressionBinder,
+    written: syntax.InSubquery | syntax.Exists | syntax.QuantifiedComparison,
+) -> Expression:
     return _subqueries(binder, written.span).bind_test(binder, written)
 
 
@@ -316,6 +319,7 @@ _BINDERS: Mapping[type, Callable[..., Expression]] = {
     syntax.ArrowAccess: records.bind_arrow,
     syntax.InSubquery: _bind_test,
     syntax.Exists: _bind_test,
+    syntax.QuantifiedComparison: _bind_test,
     syntax.ScalarSubquery: _bind_scalar_subquery,
     syntax.AtTimeZone: bind_at_time_zone,
     syntax.Extract: worded_calls.bind_extract,

@@ -106,7 +106,7 @@ def _check_subqueries(select: syntax.Select) -> None:
     stack: list[object] = [select]
     while stack:
         value = stack.pop()
-        if isinstance(value, syntax.InSubquery | syntax.Exists | syntax.ScalarSubquery):
+        if isinstance(value, syntax.Subquery):
             raise not_implemented(
                 "STATE_TTL together with a subquery in an expression",
                 value.span,

@@ -34,9 +34,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Test:
-    """IN or EXISTS, or with `negated` NOT IN or NOT EXISTS."""
+    """IN or EXISTS, or with `negated` NOT IN or NOT EXISTS; or a comparison with ANY or ALL."""
 
-    written: syntax.InSubquery | syntax.Exists
+    written: syntax.InSubquery | syntax.QuantifiedComparison | syntax.Exists
     negated: bool
 
 
@@ -58,7 +58,7 @@ def read_test(condition: syntax.Expression) -> Test | None:
 def tested_query(test: Test) -> syntax.Query:
     """Return the subquery of a test, without the clauses that do not affect whether it has rows."""
     query = test.written.query
-    if isinstance(test.written, syntax.InSubquery) or query.offset is not None:
+    if not isinstance(test.written, syntax.Exists) or query.offset is not None:
         return query
     limit = query.limit
     some = limit is None or (isinstance(limit, syntax.NumberLiteral) and limit.text.strip("0"))
@@ -122,16 +122,19 @@ def join_test(
     return warn(relation)
 
 
-def _name(test: Test) -> str:
-    return ("NOT " if test.negated else "") + (
-        "IN" if isinstance(test.written, syntax.InSubquery) else "EXISTS"
-    )
+def operator_name(test: Test) -> str:
+    """Return the operator of a test as it is written."""
+    written = test.written
+    if isinstance(written, syntax.QuantifiedComparison):
+        return f"{written.operator} {'ALL' if written.every else 'ANY'}"
+    name = "IN" if isinstance(written, syntax.InSubquery) else "EXISTS"
+    return f"NOT {name}" if test.negated else name
 
 
 def pair_values(
     test: Test, subquery: Subquery, binder: ExpressionBinder
 ) -> list[tuple[Expression, Expression]]:
-    """Return the pairs of a value that IN compares and the subquery's item, of one type; none for EXISTS.
+    """Return the pairs of a value that is compared and the subquery's item, of one type; none for EXISTS.
 
     Raises:
         Refusal: E2xx, E209 if their numbers differ; E301 for the row of an aggregate.
@@ -139,10 +142,10 @@ def pair_values(
     written = test.written
     if subquery.is_aggregate:
         raise not_implemented(
-            f"aggregate without GROUP BY in the subquery of {_name(test)}",
+            f"aggregate without GROUP BY in the subquery of {operator_name(test)}",
             subquery.span,
             help="compare with its value: x = (SELECT MAX(y) …)"
-            if isinstance(written, syntax.InSubquery)
+            if not isinstance(written, syntax.Exists)
             else None,
         )
     if isinstance(written, syntax.Exists):
@@ -152,7 +155,7 @@ def pair_values(
     if len(subquery.items) != len(operands):
         raise refusal(
             "E209",
-            f"IN compares {quantity_text(len(operands), 'value')} with a subquery of"
+            f"{operator_name(test)} compares {quantity_text(len(operands), 'value')} with a subquery of"
             f" {quantity_text(len(subquery.items), 'column')}",
             written.span,
         )

@@ -26,6 +26,16 @@ _COMPARISONS: Final[Mapping[str, str]] = {
     ">=": "ge",
 }
 
+INVERSE: Final[Mapping[syntax.ComparisonOperator, syntax.ComparisonOperator]] = {
+    "=": "<>",
+    "<>": "=",
+    "<": ">=",
+    "<=": ">",
+    ">": "<=",
+    ">=": "<",
+}
+"""The comparison that is TRUE where another is FALSE."""
+
 
 def bind_not(binder: ExpressionBinder, negation: syntax.Not) -> Expression:
     """Bind `NOT p`."""

@@ -2,17 +2,17 @@
 
     (SELECT MAX(v) FROM b WHERE b.k = a.k)    →    a LEFT JOIN (SELECT k, MAX(v) FROM b GROUP BY k) ON …
     EXISTS (… WHERE b.k = a.k)                →    (SELECT COUNT(*) … WHERE b.k = a.k) > 0
-    x IN (SELECT y … WHERE b.k = a.k)         →    EXISTS (… WHERE b.k = a.k AND y = x), or NULL
 
-`decorrelation` makes equalities of other comparisons.  Expressions over aggregates are computed after the
-join, so that they also have a value if there are no rows: then the aggregates are NULL, and counts, which are
-never NULL, are 0.
+`subquery_tests` has the values of IN, EXISTS, ANY and ALL.  `decorrelation` makes equalities of other
+comparisons.  Expressions over aggregates are computed after the join, so that they also have a value if there
+are no rows: then the aggregates are NULL, and counts, which are never NULL, are 0.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from fsql.compiler import syntax
@@ -23,18 +23,19 @@ from fsql.compiler.binder.decorrelation import split_conditions
 from fsql.compiler.binder.group import make_group
 from fsql.compiler.binder.items import AggregateSpec
 from fsql.compiler.binder.join import ZERO, shift_columns
-from fsql.compiler.binder.membership import Test, pair_values, tested_query
+from fsql.compiler.binder.membership import Test, operator_name, pair_values, tested_query
 from fsql.compiler.binder.operators import call, combine_balanced
 from fsql.compiler.binder.outer_join import zero_where
 from fsql.compiler.binder.pending import SubqueryValue, replace_pending
 from fsql.compiler.binder.relation import project
-from fsql.compiler.binder.report import not_implemented, refusal
+from fsql.compiler.binder.report import refusal
 from fsql.compiler.binder.scope import quantity_text
 from fsql.compiler.binder.subquery import unbounded_warning
-from fsql.compiler.expression import AggregateCall, AggregateFunction, ColumnRef, Literal
+from fsql.compiler.binder.subquery_tests import test_value
+from fsql.compiler.expression import AggregateCall, ColumnRef, Literal
 from fsql.compiler.logical import Join, JoinKind
 from fsql.compiler.node import walk
-from fsql.compiler.sqltypes import BIGINT, BOOLEAN
+from fsql.compiler.sqltypes import BIGINT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -113,11 +114,11 @@ class SubqueryCollector:
         return values, having
 
     def bind_test(
-        self, binder: ExpressionBinder, written: syntax.InSubquery | syntax.Exists
+        self,
+        binder: ExpressionBinder,
+        written: syntax.InSubquery | syntax.Exists | syntax.QuantifiedComparison,
     ) -> Expression:
-        """Return the value of IN or EXISTS, with placeholders for counts of rows.
-
-        IN is NULL if no row is equal, but one could be if the NULLs on either side were known values.
+        """Return the value of IN or EXISTS, or of a comparison with ANY or ALL.
 
         Raises:
             Refusal: E2xx to E4xx.
@@ -126,75 +127,32 @@ class SubqueryCollector:
         negated = isinstance(written, syntax.InSubquery) and written.negated
         test = Test(written, negated)
         subquery = self.bind_subquery(tested_query(test), self.outer)
-        operand = replace(binder, clause="the operand of IN", running=None, subqueries=None)
-        pairs = pair_values(test, subquery, operand)
-        outer_keys, keys = self._keys(subquery)
-        self.context.report.warn(unbounded_warning(written.span))
-        (found,) = self._counts(
-            subquery,
-            [*(mine for mine, _ in pairs), *outer_keys],
-            [*(other for _, other in pairs), *keys],
-            [None],
+        operand = replace(
+            binder, clause=f"the operand of {operator_name(test)}", running=None, subqueries=None
         )
-        value = call("gt", found, ZERO)
-        unknown = self._unknown(written, subquery, pairs, (outer_keys, keys))
-        if unknown:
-            value = make_case(
-                [
-                    (value, Literal(BOOLEAN, nullable=False, value=True)),
-                    (combine_balanced("or", unknown), Literal(BOOLEAN, nullable=True, value=None)),
-                ],
-                Literal(BOOLEAN, nullable=False, value=False),
-            )
-        return call("not", value) if negated else value
+        pairs = pair_values(test, subquery, operand)
+        keys = self._keys(subquery)
+        self.context.report.warn(unbounded_warning(written.span))
+        return test_value(test, pairs, keys, partial(self._compute, subquery))
 
-    def _unknown(
-        self,
-        written: syntax.InSubquery | syntax.Exists,
-        subquery: Subquery,
-        pairs: Sequence[tuple[Expression, Expression]],
-        by: tuple[list[Expression], list[Expression]],
-    ) -> list[Expression]:
-        """Return when IN without an equal row is NULL: y is NULL in a row, or x is NULL and there are rows.
-
-        Raises:
-            Refusal: E301.
-        """
-        if not any(each.nullable for pair in pairs for each in pair):
-            return []
-        if len(pairs) > 1:
-            raise not_implemented(
-                "this IN of several columns that may be NULL",
-                written.span,
-                help="write EXISTS, or declare the columns NOT NULL",
-            )
-        ((mine, other),) = pairs
-        rows, *known = self._counts(subquery, *by, [None, other] if other.nullable else [None])
-        unknown = [call("lt", each, rows) for each in known]
-        if mine.nullable:
-            unknown.append(call("and", call("is_null", mine), call("gt", rows, ZERO)))
-        return unknown
-
-    def _counts(
+    def _compute(
         self,
         subquery: Subquery,
         outer_keys: list[Expression],
         keys: list[Expression],
-        counted: Sequence[Expression | None],
+        calls: Sequence[AggregateCall],
     ) -> list[Expression]:
-        """Return the number of rows with the keys, and the number of those with a value that is not NULL."""
-        calls = tuple(
-            AggregateCall(AggregateFunction.COUNT, each, BIGINT, nullable=False) for each in counted
-        )
-        names = make_distinct_names([*["key"] * len(keys), *["count"] * len(calls)])
-        grouping = AggregateSpec(tuple(keys), names[: len(keys)], calls, names[len(keys) :])
+        """Return aggregates of the rows with the keys; of no rows, counts are 0 and others NULL."""
+        functions = [each.function.value.lower() for each in calls]
+        names = make_distinct_names([*["key"] * len(keys), *functions])
+        grouping = AggregateSpec(tuple(keys), names[: len(keys)], tuple(calls), names[len(keys) :])
         written = "subquery", subquery.span
         plan = make_group(subquery.rows.relation.plan, grouping, None, written, self.context.report)
+        found: list[Expression] = []
         zero = Literal(BIGINT, nullable=False, value=0)
-        found = [
-            call("coalesce", SubqueryValue(BIGINT, True, len(self.values), len(keys) + index), zero)  # noqa: FBT003
-            for index in range(len(calls))
-        ]
+        for index, each in enumerate(calls):
+            value = SubqueryValue(each.type, True, len(self.values), len(keys) + index)  # noqa: FBT003
+            found.append(value if each.nullable else call("coalesce", value, zero))
         self._add(plan, outer_keys, keys, subquery.span)
         return found
 

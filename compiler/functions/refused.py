@@ -132,8 +132,8 @@ OTHER_DIALECTS: Final[Mapping[str, str]] = {
     "JSONB_CONTAINS": "compare the parts: a ->> 'key' = 'x'",
     "JSONB_PRETTY": "remove it; the text of JSON is compact",
     "COLUMNS": "list the columns",
-    "ANY": "write a = ANY (array), or ANY_MATCH(array, x -> a > x)",
-    "SOME": "write a = ANY (array), or ANY_MATCH(array, x -> a > x)",
+    "ANY": "write it after the comparison: a > ANY (array)",
+    "SOME": "write it after the comparison: a > ANY (array)",
 }
 """Functions of other SQL dialects, with what to write here."""
 

@@ -114,7 +114,6 @@ BEFORE_TEXT: Final[Mapping[tuple[str, str], str]] = {
         "CONFLICT",
     ): "write it after the query of an INSERT: ON CONFLICT (k) DO NOTHING, or DO UPDATE FULL",
     ("USING", "SAMPLE"): _NO_RANDOMNESS,
-    ("ALL", "("): "compare with the greatest or least value: a > (SELECT MAX(b) FROM t)",
 }
 """Help for a word before another token."""
 

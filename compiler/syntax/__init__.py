@@ -63,6 +63,7 @@ from fsql.compiler.syntax.expressions import (
     Not,
     NullLiteral,
     NumberLiteral,
+    QuantifiedComparison,
     RowConstructor,
     ScalarSubquery,
     StringLiteral,
@@ -165,7 +166,7 @@ Literal = (
     | IntervalLiteral
 )
 Operation = Unary | Chain | Not | Logical | Comparison | IsDistinct | Is | Between | Like
-Subquery = InSubquery | Exists | ScalarSubquery
+Subquery = InSubquery | QuantifiedComparison | Exists | ScalarSubquery
 Constructor = ArrayConstructor | RowConstructor | MapConstructor
 Call = FunctionCall | JsonAccess | Lambda | Extract | RoundTime | Trim
 Access = ColumnReference | Subscript | FieldAccess | ArrowAccess | EventTime
@@ -273,6 +274,7 @@ __all__ = [
     "PhysicalColumn",
     "PrimaryKey",
     "QualifiedName",
+    "QuantifiedComparison",
     "Query",
     "QueryBody",
     "Relation",

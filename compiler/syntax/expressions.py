@@ -225,6 +225,16 @@ class InSubquery(Syntax):
 
 
 @dataclass(frozen=True, slots=True)
+class QuantifiedComparison(Syntax):
+    """`a < ANY (SELECT …)`; with `every`, `a < ALL (SELECT …)`."""
+
+    operator: ComparisonOperator
+    operand: Expression
+    query: Query
+    every: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Exists(Syntax):
     """`EXISTS (SELECT …)`."""
 

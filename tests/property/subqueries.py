@@ -99,7 +99,7 @@ class _Writer:
         return self.random.choice(("", "NOT "))
 
     def test(self, outer: str, depth: int) -> str:
-        """Return IN or EXISTS."""
+        """Return IN or EXISTS, or a comparison with ANY or ALL."""
         not_ = self.not_()
         if self.random.random() < 0.4:
             return f"{not_}EXISTS ({self.subquery(outer, '*', depth)})"
@@ -108,6 +108,10 @@ class _Writer:
         else:
             columns = self.random.choice((f"{outer}.v", f"{outer}.n", f"{outer}.v + 1", "1")), ""
         inner = columns[1] or self.random.choice("kvn")
+        if not columns[1] and self.random.random() < 0.5:
+            sign = self.random.choice(("=", "<>", "<", "<=", ">", ">="))
+            quantified = f"{columns[0]} {sign} {self.random.choice(('ANY', 'ALL'))}"
+            return f"{not_}{quantified} ({self.subquery(outer, inner, depth)})"
         return f"{columns[0]} {not_}IN ({self.subquery(outer, inner, depth)})"
 
     def value(self, outer: str | None = None) -> str:

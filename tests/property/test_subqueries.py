@@ -34,6 +34,8 @@ MUST_BE_MET = (
     "NOT EXISTS",
     " IN (",
     " EXISTS",
+    " ANY (",
+    " ALL (",
     "COUNT(v)",
     " OR ",
     "LATERAL",

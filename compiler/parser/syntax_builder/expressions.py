@@ -128,8 +128,11 @@ def comparison(
     span: Span, left: syntax.Expression, operator: Token, right: syntax.Expression
 ) -> syntax.Comparison:
     """Return `a < b`."""
-    sign = "<>" if operator.text == "!=" else operator.text
-    return syntax.Comparison(span, typed("syntax.ComparisonOperator", sign), left, right)
+    return syntax.Comparison(span, _comparison_operator(operator), left, right)
+
+
+def _comparison_operator(token: Token) -> syntax.ComparisonOperator:
+    return typed("syntax.ComparisonOperator", "<>" if token.text == "!=" else token.text)
 
 
 _ELEMENT: Final = "element = ANY"
@@ -138,22 +141,34 @@ _ELEMENT: Final = "element = ANY"
 def any_element(
     span: Span,
     left: syntax.Expression,
-    _equal: Token,
-    _any: Token,
+    operator: Token,
+    quantifier: Token,
     array: syntax.Expression,
 ) -> syntax.FunctionCall:
-    """Return `a = ANY (array)` as ANY_MATCH(array, element -> element = a)."""
+    """Return `a < ANY (array)` as ANY_MATCH(array, element -> a < element), with ALL as ALL_MATCH."""
     element = syntax.Identifier(span, _ELEMENT, quoted=True)
-    equal = syntax.Comparison(span, "=", syntax.ColumnReference(span, (element,)), left)
-    name = syntax.QualifiedName(span, (syntax.Identifier(span, "ANY_MATCH"),))
-    return syntax.FunctionCall(span, name, (array, syntax.Lambda(span, (element,), equal)))
+    sides: list[syntax.Expression] = [left, syntax.ColumnReference(span, (element,))]
+    sign = _comparison_operator(operator)
+    if sign == "=":
+        sides.reverse()
+    match = syntax.Identifier(span, "ALL_MATCH" if quantifier.kind == "ALL" else "ANY_MATCH")
+    body = syntax.Comparison(span, sign, *sides)
+    arguments = array, syntax.Lambda(span, (element,), body)
+    return syntax.FunctionCall(span, syntax.QualifiedName(span, (match,)), arguments)
 
 
 def any_row(
-    span: Span, left: syntax.Expression, _equal: Token, _any: Token, query: syntax.Query
-) -> syntax.InSubquery:
-    """Return `a = ANY (SELECT …)` as `a IN (SELECT …)`."""
-    return syntax.InSubquery(span, left, query, negated=False)
+    span: Span,
+    left: syntax.Expression,
+    operator: Token,
+    quantifier: Token,
+    query: syntax.Query,
+) -> syntax.InSubquery | syntax.QuantifiedComparison:
+    """Return `a < ANY (SELECT …)`; `= ANY` is IN, and `<> ALL` is NOT IN."""
+    sign, every = _comparison_operator(operator), quantifier.kind == "ALL"
+    if sign == ("<>" if every else "="):
+        return syntax.InSubquery(span, left, query, negated=every)
+    return syntax.QuantifiedComparison(span, sign, left, query, every)
 
 
 def between(
