@@ -1,4 +1,4 @@
-"""The operator `||`, and the texts that CONCAT takes: of texts, bytes and arrays.
+"""Chains of operators, and `||`, which joins texts, bytes and arrays, as CONCAT does.
 
 What stands beside a text becomes one, as in PostgreSQL.  Adjacent texts become one balanced tree, since there
 can be many.
@@ -10,7 +10,13 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.binder.conditionals import make_cast
-from fsql.compiler.binder.operators import bind_sum, combine_balanced, make_call, unify
+from fsql.compiler.binder.operators import (
+    bind_arithmetic,
+    bind_link,
+    combine_balanced,
+    make_call,
+    unify,
+)
 from fsql.compiler.binder.report import Refusal, refusal
 from fsql.compiler.diagnostics import Label
 from fsql.compiler.expression import Call, Expression
@@ -30,14 +36,18 @@ _DOCUMENTS: Final = frozenset({"json_document"})
 
 
 def bind_chain(binder: ExpressionBinder, chain: syntax.Chain) -> Expression:
-    """Bind `a + b - c || d`: sums are bound first, whatever stands before them."""
-    first, operands = 0, []
-    for end, link in enumerate(chain.links):
+    """Bind `a || b & c`, or `a + b - c`: operators of one precedence, from the left."""
+    if all(link.operator != "||" for link in chain.links):
+        return bind_arithmetic(binder, chain)
+    joined: list[Placed] = [(binder.bind(chain.first), chain.first.span)]
+    for link in chain.links:
+        operand, span = binder.bind(link.operand), link.operand.span
         if link.operator == "||":
-            operands.append(bind_sum(binder, chain, first, end))
-            first = end + 1
-    operands.append(bind_sum(binder, chain, first, len(chain.links)))
-    return _join(operands)
+            joined.append((operand, span))
+        else:
+            left, left_span = _join(joined), joined[0][1].to(joined[-1][1])
+            joined = [(bind_link(link, left, operand, left_span), left_span.to(span))]
+    return _join(joined)
 
 
 def _join(operands: Sequence[Placed]) -> Expression:

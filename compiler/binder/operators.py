@@ -1,4 +1,4 @@
-"""Operators of values: arithmetic and `||`; their types, and the functions that construct calls.
+"""Operators of numbers: arithmetic and bits; their types, and the functions that construct calls.
 
 Chains of AND, OR and `||`, which can be long, become balanced trees.  All three are associative, even with
 regard to the operands that they evaluate and the failure that is reported.
@@ -54,6 +54,12 @@ _ARITHMETIC: Final[Mapping[str, str]] = {
     "*": "multiply",
     "/": "divide",
     "%": "modulo",
+    "^": "power",
+    "&": "bitand",
+    "|": "bitor",
+    "#": "bitxor",
+    "<<": "shiftleft",
+    ">>": "shiftright",
 }
 
 
@@ -216,11 +222,11 @@ def _cast_help(left: tuple[SqlType, Span], right: tuple[SqlType, Span]) -> _Help
 
 
 def bind_unary(binder: ExpressionBinder, unary: syntax.Unary) -> Expression:
-    """Bind `-a` and `+a`; the sign of a number literal is part of it."""
+    """Bind `-a`, `+a` and `~a`; the sign of a number literal is part of it."""
     if unary.operator == "-" and isinstance(unary.operand, syntax.NumberLiteral):
         return bind_number(unary.operand, negative=True)
     operand = binder.bind(unary.operand)
-    made = make_call("negate", operand)
+    made = make_call("bitnot" if unary.operator == "~" else "negate", operand)
     if made is None:
         raise refusal(
             "E206",
@@ -228,25 +234,28 @@ def bind_unary(binder: ExpressionBinder, unary: syntax.Unary) -> Expression:
             unary.operand.span,
             f"this is {operand.type}",
         )
-    return made if unary.operator == "-" else operand
+    return operand if unary.operator == "+" else made
 
 
-def bind_sum(binder: ExpressionBinder, chain: syntax.Chain, first: int, end: int) -> Placed:
-    """Bind the links of `a + b - c` from `first` to `end`, from the left, with the operand before them."""
-    before = chain.first if first == 0 else chain.links[first - 1].operand
-    made, span = binder.bind(before), before.span
-    # Brackets around an operand are not in its span.
-    start = chain.span.start if first == 0 else span.start
-    for link in chain.links[first:end]:
-        made = _arithmetic(link, made, binder.bind(link.operand), span)
+def bind_arithmetic(binder: ExpressionBinder, chain: syntax.Chain) -> Expression:
+    """Bind the links of `a + b - c`, from the left."""
+    made, span = binder.bind(chain.first), chain.first.span
+    for link in chain.links:
+        made = bind_link(link, made, binder.bind(link.operand), span)
         span = span.to(link.operand.span)
-        binder.source_spans.add(made, Span(start, link.span.end))
-    return made, span
+        # Brackets around an operand are not in its span.
+        binder.source_spans.add(made, Span(chain.span.start, link.span.end))
+    return made
 
 
-def _arithmetic(
+def bind_link(
     link: syntax.ChainLink, left: Expression, right: Expression, left_span: Span
 ) -> Expression:
+    """Bind an operator of numbers to its operands.
+
+    Raises:
+        Refusal: E206.
+    """
     made = make_call(_ARITHMETIC[link.operator], left, right)
     if made is None and link.operator in {"+", "*"}:
         # The table of functions only has TIMESTAMP + INTERVAL and INTERVAL * BIGINT.

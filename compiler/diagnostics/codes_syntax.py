@@ -20,7 +20,7 @@ SYNTAX_ROWS: Final[tuple[Row, ...]] = (
         "unknown character",
         "The character is valid only in strings, comments and quoted names.",
         "Remove the character, or quote the name or string that it belongs to.",
-        "SELECT a # b FROM t;",
+        "SELECT a @ b FROM t;",
     ),
     (
         "E103",

@@ -17,6 +17,7 @@ _CALLED: Final = frozenset({
 })  # fmt: skip
 """The kinds of tokens that a bracket follows without a space: names of functions and types."""
 _TIGHT: Final = frozenset({")", "]", "[]", "}", ",", ";", ".", "::"})
+_SIGNED: Final = frozenset({"unary", "complement"})
 _NAMES: Final = frozenset({"names", "table_elements", "subquery", "parameters"})
 
 
@@ -47,4 +48,4 @@ def opens_with_space(before: LayoutToken | None, opening: LayoutToken) -> bool:
 
 def _is_sign(piece: LayoutToken) -> bool:
     """Return whether a token is the sign of its operand, not an operator between two values."""
-    return "unary" in piece.rules and piece.text in {"-", "+"}
+    return bool(_SIGNED & piece.rules) and piece.text in {"-", "+", "~"}

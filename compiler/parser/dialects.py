@@ -177,23 +177,18 @@ STREAM_WINDOW: Final = "write it before WHERE and GROUP BY: FROM t WINDOW TUMBLI
 
 _OBJECT: Final = "write ROW(a, b), or MAP['key', a]"
 _PARAMETER: Final = "a parameter is written ${name}"
-_BITS: Final = "use BITAND(a, b), BITOR(a, b) or BITXOR(a, b)"
-_SHIFTS: Final = "use SHIFTLEFT(a, n) or SHIFTRIGHT(a, n)"
 
 SIGNS: Final[Mapping[str, str]] = {
     "#>": "use JSON_EXTRACT_PATH(text, 'key', …)",
-    "#": "a comment begins with --; of the bits of numbers use BITXOR(a, b)",
-    "<<": _SHIFTS,
-    ">>": _SHIFTS,
-    "~": "use BITNOT(a) of the bits of a number; a ~ 'pattern' has a text before it",
+    "#>>": "use JSON_EXTRACT_PATH_TEXT(text, 'key', …)",
+    "#": "a comment begins with --",
+    "~": "write brackets after another operator: 1 + (~a)",
     "@>": "of arrays use ARRAY_CONTAINS_ALL(a, b); of JSON compare the parts, a ->> 'key' = 'x'",
     "&&": "write AND; of arrays use ARRAYS_OVERLAP(a, b)",
     "^@": "use STARTS_WITH(text, prefix)",
-    "&": _BITS,
-    "^": "use POWER(a, b), or BITXOR(a, b) of the bits",
     "|/": "use SQRT(a)",
     "||/": "use POWER(a, 1 / 3.0)",
-    "|": "write || to join texts; of the bits of numbers use BITOR(a, b)",
+    "|": "write || to join texts; the bits of two numbers are a | b",
     "!": "write NOT",
     "{{": _PARAMETER,
     "{": _OBJECT,
@@ -242,7 +237,7 @@ def sign_help(text: str, offset: int) -> str | None:
     """Return the help for the longest known sign at `offset`."""
     if text[offset] == ":" and text[offset : offset + 2] != ":=":
         return _colon_help(text, offset)
-    if text[offset] == "@" and text[offset - 1 : offset] == "<":
+    if text[offset] == "@" and text[offset - 1 : offset] in {"<", "^"}:
         offset -= 1
     for length in (3, 2, 1):
         if help_ := SIGNS.get(text[offset : offset + length]):

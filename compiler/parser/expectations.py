@@ -17,10 +17,11 @@ from fsql.compiler.parser.parse_table import END, parse_table
 _NAMED_MAX: Final = 3
 
 _OPERATORS: Final = frozenset({
-    "AND", "AT", "BANG_EQUAL", "BETWEEN", "COLON_COLON", "CONCAT", "DOT", "EQUAL", "ILIKE", "IN", "IS",
-    "LESS", "LESS_EQUAL", "LIKE", "LSQB", "MINUS", "MORE", "MORE_EQUAL", "NOT", "NOT_EQUAL", "OR", "PERCENT",
-    "PLUS", "SLASH", "STAR", "THIN_ARROW", "THIN_ARROW_TEXT", "TILDE", "TILDE_STAR", "BANG_TILDE",
-    "BANG_TILDE_STAR", "TWO_TILDES", "BANG_TWO_TILDES", "SIMILAR",
+    "AMPERSAND", "AND", "AT", "BANG_EQUAL", "BETWEEN", "CIRCUMFLEX", "COLON_COLON", "CONCAT", "DOT", "EQUAL",
+    "HASH", "ILIKE", "IN", "IS", "LESS", "LESS_EQUAL", "LIKE", "LSQB", "MINUS", "MORE", "MORE_EQUAL", "NOT",
+    "NOT_EQUAL", "OR", "PERCENT", "PLUS", "SHIFT_LEFT", "SHIFT_RIGHT", "SLASH", "STAR", "THIN_ARROW",
+    "THIN_ARROW_TEXT", "TILDE", "TILDE_STAR", "BANG_TILDE", "BANG_TILDE_STAR", "TWO_TILDES",
+    "BANG_TWO_TILDES", "SIMILAR", "VBAR",
 })  # fmt: skip
 _UNITS: Final = frozenset({
     f"{unit}{plural}"

@@ -19,6 +19,7 @@ from fsql.compiler.diagnostics import Diagnostic, Label
 from fsql.compiler.parser.brackets import check_brackets
 from fsql.compiler.parser.dialects import sign_help
 from fsql.compiler.parser.parse_table import END, parse_table
+from fsql.compiler.parser.type_ends import split_type_ends
 from fsql.compiler.text.limits import TOKENS_MAX
 from fsql.compiler.text.source import is_visible
 
@@ -93,7 +94,7 @@ def tokenize(text: ExpandedText) -> list[Token]:
             message = f"the script has more than {TOKENS_MAX:,} tokens"
             raise text.error(Diagnostic("E107", message))
     check_brackets(text, found)
-    return found
+    return split_type_ends(found)
 
 
 def _scan(text: ExpandedText) -> Iterator[Token]:

@@ -22,6 +22,7 @@ from fsql.compiler.parser.dialects import (
     OF_JAVA,
     PIVOTS,
     READ_AS_NAMES,
+    SIGNS,
     STATEMENTS,
     STREAM_WINDOW,
     item_help,
@@ -166,7 +167,7 @@ def _other_dialect(state: _ErrorState) -> Diagnostic | None:
 
 def _dialect_help(state: _ErrorState) -> str | None:
     if state.last is None or state.last_kind == "SEMICOLON":
-        return STATEMENTS.get(state.keyword)
+        return STATEMENTS.get(state.keyword) or (SIGNS["#"] if state.bad.kind == "HASH" else None)
     before = state.last.text.upper() if state.last.kind == "WORD" else ""
     if before == "CREATE":
         return CREATED.get(state.keyword)
@@ -179,12 +180,15 @@ def _dialect_help(state: _ErrorState) -> str | None:
             help_ = "write * EXCLUDE (a), a AS b"
         case "NAME", _ if before == "RECURSIVE":
             help_ = NO_RECURSION
-        case _, "QUESTION" | "LBRACE" | "VBAR" | "LSQB" | "COLON_EQUAL" | "TILDE":
-            help_ = sign_help(state.text.text, state.bad.start)
-        case "LESS_EQUAL" | "LESS" | "MORE" | "SLASH", "LESS" | "MORE" | "SLASH" if (
-            state.is_adjacent
-        ):
+        case (
+            "LESS_EQUAL" | "SLASH" | "AMPERSAND" | "HASH",
+            "MORE" | "SHIFT_RIGHT" | "SLASH" | "AMPERSAND",
+        ) if state.is_adjacent:
             help_ = sign_help(state.text.text, state.last.start)
+        case _, (
+            "QUESTION" | "LBRACE" | "VBAR" | "CONCAT" | "HASH" | "LSQB" | "COLON_EQUAL" | "TILDE"
+        ):
+            help_ = sign_help(state.text.text, state.bad.start)
         case _:
             help_ = (
                 BEFORE_TEXT.get((state.keyword, state.next_keyword))

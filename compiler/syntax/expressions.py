@@ -120,15 +120,18 @@ class MapConstructor(Syntax):
 # Operators.
 
 
+Sign = OneOf["-", "+", "~"]
+
+
 @dataclass(frozen=True, slots=True)
 class Unary(Syntax):
-    """`-a`, `+a`."""
+    """`-a`, `+a`, `~a`."""
 
-    operator: OneOf["-", "+"]
+    operator: Sign
     operand: Expression
 
 
-ChainOperator = OneOf["+", "-", "||", "*", "/", "%"]
+ChainOperator = OneOf["+", "-", "||", "&", "|", "#", "<<", ">>", "*", "/", "%", "^"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -272,22 +272,25 @@ def exists(span: Span, query: syntax.Query) -> syntax.Exists:
 
 
 def addition(span: Span, first: syntax.Expression, *links: syntax.ChainLink) -> syntax.Chain:
-    """Return `a + b - c`."""
+    """Return `a || b & c`."""
     return syntax.Chain(span, first, links)
 
 
 def addition_link(span: Span, operator: Token, operand: syntax.Expression) -> syntax.ChainLink:
-    """Return `+ b`."""
+    """Return an operator and its right operand: `+ b`."""
     return syntax.ChainLink(span, typed("syntax.ChainOperator", operator.text), operand)
 
 
-multiplication = addition
-multiplication_link = addition_link
+sums = multiplication = power = addition
+sums_link = multiplication_link = power_link = addition_link
 
 
 def unary(span: Span, operator: Token, operand: syntax.Expression) -> syntax.Unary:
-    """Return `-a`."""
-    return syntax.Unary(span, "-" if operator.kind == "MINUS" else "+", operand)
+    """Return `-a`, `+a` or `~a`."""
+    return syntax.Unary(span, typed("syntax.Sign", operator.text), operand)
+
+
+complement = unary
 
 
 def subscript(span: Span, operand: syntax.Expression, index: syntax.Expression) -> syntax.Subscript:
