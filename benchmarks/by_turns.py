@@ -26,6 +26,7 @@ from fsql.console.chart import (
     grid_line,
     text_at,
 )
+from fsql.optimizer.collectors.built_in import collect
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -118,6 +119,16 @@ def over_mean(busy: Sequence[float]) -> float | None:
     return round(max(busy) * len(busy) / sum(busy), 3) if sum(busy) > 0 else None
 
 
+def late_ms(state: Path, table: str) -> float | None:
+    """Return the 99th percentile of the age of a table's chunks when all their results had been released.
+
+    It is in milliseconds, to a fifth, and new intervals of the run count more than old ones; None if there
+    are no statistics.
+    """
+    found = {each.table: each.p99 for each in collect(state).latency}
+    return round(found[table] * 1000) if table in found else None
+
+
 def median_of(found: Sequence[Fields], key: str, name: str, field: str) -> float:
     """Return the median of a field over the runs whose `key` is `name`; 0 if there is none."""
     values = [each[field] or 0.0 for each in found if each[key] == name]
@@ -136,9 +147,14 @@ def ratio_of(
 
 
 def compare_plans(found: Sequence[Fields]) -> Fields:
-    """Return how the throughputs of the plans compare."""
+    """Return how the throughputs of the plans compare, and their latencies where these were measured."""
     pairs = ((AUTO, EQUAL), (AUTO, BEST), (BEST, EQUAL))
-    return {f"{one}_by_{other}": ratio_of(found, (one, other)) for one, other in pairs}
+    compared = {f"{one}_by_{other}": ratio_of(found, (one, other)) for one, other in pairs}
+    if all("latency_ms_p99" in each for each in found):
+        for one, other in pairs:
+            ratio = ratio_of(found, (one, other), field="latency_ms_p99")
+            compared[f"{one}_latency_by_{other}"] = ratio
+    return compared
 
 
 def bars_svg(

@@ -6,7 +6,7 @@ soon as the run has started.  There are as many files as workers, so reading is 
 
 `rows_per_busy_second` divides by the processor time of the busiest worker: it is the throughput where each
 process has a core.  Until two intervals are measured, `auto` has the plan of `equal`;
-`busiest_over_mean_at_end` is of the last third of the run.
+`busiest_over_mean_at_end` is of the last third of the run.  `latency_ms_p99` is as in `fsql bench skew`.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ from fsql.benchmarks.by_turns import (
     busy_of_workers,
     by_turns,
     compare_plans,
+    late_ms,
     median_of,
     over_mean,
     run_to_end,
@@ -142,6 +143,7 @@ def _run(rows: Path, folder: Path, plan: str, load: HotKey) -> tuple[dict[str, A
         "rows_per_busy_second": round(load.rows / max(busy)) if any(busy) else None,
         "busiest_over_mean": over_mean(busy),
         "busiest_over_mean_at_end": over_mean(busy_of_workers(job.seconds_at_end(), load.workers)),
+        "latency_ms_p99": late_ms(job.state, "readings"),
         "ticks": len(taken),
         "pre_aggregates": any(
             least for each in taken for _, least in each.proposal.choices.pre_aggregations

@@ -7,7 +7,8 @@ proposed as soon as the run has started.  There are as many files as workers, so
 Rows a second are those of the machine as it is.  `rows_per_busy_second` divides by the processor time of the
 busiest worker: it is the throughput where each process has a core, and other programs on the machine matter
 little.  Until two intervals are measured, `auto` has equal bins; `busiest_over_mean_at_end` is of the last
-third of the run.
+third of the run.  `latency_ms_p99` is the age of a chunk of events when all its results have been released;
+input is read as fast as it is processed, up to the limit of rows that are read ahead.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ from fsql.benchmarks.by_turns import (
     busy_of_workers,
     by_turns,
     compare_plans,
+    late_ms,
     over_mean,
     run_to_end,
 )
@@ -161,6 +163,7 @@ def _run(
         "busiest_over_mean": over_mean(busy),
         "busiest_over_mean_at_end": over_mean(busy_of_workers(job.seconds_at_end())),
         "rows_over_mean_at_end": round(busiest_over_mean(last, bins), 3),
+        "latency_ms_p99": late_ms(job.state, "events"),
         "ticks": len(taken),
         "moved_bins": sum(each.moved_bins for each in taken),
         "chooser_seconds": job.seconds_by_process().get("launcher"),

@@ -349,6 +349,8 @@ def test_skew(tmp_path: Path) -> None:
     ]
     assert (medians["load"], medians["exponent"], medians["plan"]) == ("maxima", 1.4, "medians")
     assert {"auto_by_equal", "auto_by_best", "best_by_equal"} <= set(medians)
+    assert {"auto_latency_by_equal", "auto_latency_by_best"} <= set(medians)
+    assert all(run["latency_ms_p99"] is None or run["latency_ms_p99"] >= 0 for run in runs)
     shares = [run["busiest_over_mean"] for run in runs]
     assert all(share is None or 1 <= share <= 2 for share in shares)
     equal, _, best = (run["rows_over_mean_at_end"] for run in runs)
