@@ -343,7 +343,7 @@ def _ask(
     fields = {"job": name, "id": answer.job, "seconds": round(answer.seconds, 3)}
     text = f"{name} is {done}\n"
     if done == "finished":
-        text = f"{name} has finished: its input has ended, and all results are written\n"
+        text = f"{name} has finished: all results are written\n"
     reporter.inform(done.split(maxsplit=1)[0], fields, text)
 
 

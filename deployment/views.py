@@ -127,7 +127,7 @@ def causes(view: JobView) -> Iterator[str]:
     elif state == "stopped" and view.deployment.wanted == "stopped":
         yield f"it was stopped, and continues with: fsql restart {view.deployment.name}"
     elif state == "finished":
-        yield "its input has ended, and all results are written"
+        yield "all results are written"
     if view.runner is not None and status is not None and status.pid == view.runner:
         yield from _running_causes(status)
         if status.phase != Phase.RUNNING.value:

@@ -246,6 +246,7 @@ def _manifest(
             skipped=(),
             graph=following.plan,
             choices=NO_CHOICES,
+            rows_left=(),
         )
     kept = {each.operator for each in diff.operators_with(StateEffect.KEPT)}
     points = [
@@ -265,6 +266,7 @@ def _manifest(
         ),
         graph=following.plan,
         choices=NO_CHOICES,
+        rows_left=(),
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from fsql.compiler.analysis.row_limits import rows_at_most
 from fsql.compiler.connectors import FOLLOW
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.compiler.logical import SPLITS_MAX
@@ -116,7 +117,17 @@ def choose_plan(compiled: Compiled, splits: Splits, options: RunOptions) -> Tick
     return verify_product("tick", plan)
 
 
-def may_be_endless(compiled: Compiled, splits: Splits) -> bool:
+def rows_max(compiled: Compiled, splits: Splits) -> tuple[int, ...]:
+    """Return the number of rows after which each INSERT ends; () if the run ends with its input.
+
+    Input that ends is read to its end, so that all engines find the same malformed rows after the last row.
+    """
+    found = [rows_at_most(insert.query) for insert in compiled.bound.inserts]
+    known = tuple(rows for rows in found if rows is not None)
+    return known if len(known) == len(found) and _may_be_endless(compiled, splits) else ()
+
+
+def _may_be_endless(compiled: Compiled, splits: Splits) -> bool:
     """Return whether a table that is read is live, or generates rows without an end."""
     return any(
         is_live(table) or any(map(_has_no_end, splits[table.ordinal]))

@@ -10,9 +10,8 @@ from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
-from fsql.compiler.analysis.row_limits import rows_at_most
 from fsql.job.outputs import open_outputs
-from fsql.job.planning import check_ends, choose_plan, may_be_endless
+from fsql.job.planning import check_ends, choose_plan, rows_max
 from fsql.job.spark import check_sources, partitions_of, spark_run
 from fsql.runtime.drivers.local import Edges, LocalRun
 from fsql.runtime.drivers.operator_times import OperatorTimes
@@ -40,16 +39,6 @@ class Run(Protocol):
 
     def run(self, on_progress: Callable[[Metrics], None]) -> Metrics:
         """Run until the end of the input or until the job stops."""
-
-
-def _rows_max(compiled: Compiled, splits: Splits) -> list[int]:
-    """Return the number of rows after which each INSERT ends; [] if the run ends with its input.
-
-    Input that ends is read to its end, so that all engines find the same malformed rows after the last row.
-    """
-    found = [rows_at_most(insert.query) for insert in compiled.bound.inserts]
-    known = [rows for rows in found if rows is not None]
-    return known if len(known) == len(found) and may_be_endless(compiled, splits) else []
 
 
 @contextmanager
@@ -91,5 +80,5 @@ def open_run(
                 options.read_ahead_rows,
                 options.chunk_rows,
                 instrument=OperatorTimes(),
-                rows_max=_rows_max(compiled, splits),
+                rows_max=rows_max(compiled, splits),
             )

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from fsql.compiler.tick_plan import SourceHead
 from fsql.runtime.batch import END, START
 from fsql.runtime.cluster.coordinator_events import (
@@ -89,9 +91,9 @@ class CoordinatorEpoch:
         fronts = [(task.number, task.ordinal) for task in spec.fronts]
         self.acker = Acker(*topology(spec.plan, fronts), start=self.start)
         self._instrumentation = settings.instrument()
-        self.writers = ShardWriters(spec.outputs, len(addresses), self.start, settings)
+        self.writers = ShardWriters(spec, len(addresses), self.start, settings)
         self.output = OutputRelease(
-            spec, self.writers, number, self.start, settings, self._instrumentation
+            spec, self.writers, number, manifest, settings, self._instrumentation
         )
         workers = dict(enumerate(addresses))
         self._links = Links(spec.job, spec.tick, number, COORDINATOR, workers, settings.link)
@@ -112,6 +114,9 @@ class CoordinatorEpoch:
             self._links.put,
         )
         self._effects: list[CoordinatorEffect] = []
+        self._has_asked = False
+        self._unreported: set[int] = set()
+        """The workers whose last metrics are awaited, at the end of a job whose input goes on."""
         every = settings.snapshot_every if spec.takes_snapshots else None
         self.snapshots = EpochSnapshots(spec, number, every, now)
         self.members = EpochMembers(
@@ -180,6 +185,7 @@ class CoordinatorEpoch:
         """Carry out what the last event and the time require."""
         if self.running:
             self._advance_min_times()
+            self.output.count_at(self.snapshots.position)
             if may_release:
                 self._effects += self.output.release(self.snapshots.requested.release_bound)
                 for writer, release in self.writers.take_releases():
@@ -187,10 +193,10 @@ class CoordinatorEpoch:
             self._pacing.advance(now)
             self._advance_snapshots(now)
             self._put_urgent_updates()
-            drained_at = self.snapshots.requested.drained_at
+            drained_at = None if self.output.complete else self.snapshots.requested.drained_at
             if drained_at is not None and self.deliveries.are_complete(drained_at):
                 self._effects.append(Finish(drained=True))
-            elif self.output.is_over():
+            elif self.output.is_over() and self._has_last_metrics():
                 self._effects.append(Finish(stopped=self.output.stopped))
         self._send(now)
         effects, self._effects = self._effects, []
@@ -260,6 +266,7 @@ class CoordinatorEpoch:
                 self._on_shards_synced(worker, item)
             case Metrics():
                 self.worker_metrics[worker] = item
+                self._unreported.discard(worker)
             case Failure(diagnostics):
                 self._effects.append(Finish(diagnostics=diagnostics))
             case _:
@@ -281,6 +288,15 @@ class CoordinatorEpoch:
         self.output.accept(message.parcel)
         entry = AckEntry(to.stage, Kind.MESSAGE, message.root, message.id)
         self.acker.acknowledge(Acknowledgement((entry,)))
+
+    def _has_last_metrics(self) -> bool:
+        """Return whether all workers have reported since they know that the results are complete.
+
+        At the end of the input they do so in any case.
+        """
+        if self.output.complete and not self._has_asked:
+            self._has_asked, self._unreported = True, set(self.members.numbers)
+        return self._unreported.isdisjoint(self.members.numbers)
 
     # Min times.
 
@@ -328,7 +344,8 @@ class CoordinatorEpoch:
         manifest = self.snapshots.take_manifest(self.output.complete_below())
         if manifest is not None:
             request = self.snapshots.requested.answers(manifest.snapshot)
-            self._commit(CommitManifest(manifest, request))
+            rows_left = self.output.rows_left_at(manifest.root)
+            self._commit(CommitManifest(replace(manifest, rows_left=rows_left), request))
 
     def _commit(self, commit: CommitManifest) -> None:
         """Commit a manifest, when all writers of shards have synced what they have stored."""

@@ -232,3 +232,5 @@ class LoadedEpoch:
             return
         self._metrics.on_released(min_time.root, now)
         self._reading.on_released(min_time.root, now)
+        if min_time.root == END:
+            self._links.put(COORDINATOR, self._metrics.report(self._worker, now))

@@ -17,7 +17,7 @@ from fsql.compiler.diagnostics.codes import CODES
 from fsql.compiler.owner_map import BinRanges, are_bin_ranges
 from fsql.compiler.owners import ExchangeRanges, OwnerRanges, Owners
 from fsql.compiler.plan_choices import NO_CHOICES, PlanChoices
-from fsql.runtime.batch import Root
+from fsql.runtime.batch import START, Root
 from fsql.runtime.dataflow.resume_point import ResumePoint  # noqa: TC001 - msgspec reads it
 
 if TYPE_CHECKING:
@@ -80,7 +80,8 @@ class Manifest(msgspec.Struct, frozen=True):
     `workers`, ascending; () stands for 0, 1 and so on.  `present` are the numbers of all workers of the epoch
     when it was made, including those that join and those that leave.  `skipped` are rows after the position
     that were lost to failures (at-most-once): an epoch that starts from this manifest does not read them.
-    `graph` is the digest of the plan to which the state belongs.
+    `graph` is the digest of the plan to which the state belongs.  `rows_left` has how many rows each INSERT
+    still has from `position` on, if the job ends when all of them are released; () if that is not known.
     """
 
     job: str
@@ -98,6 +99,7 @@ class Manifest(msgspec.Struct, frozen=True):
     present: tuple[int, ...] = ()
     choices: PlanChoices = NO_CHOICES
     exchanges: ExchangeRanges = ()
+    rows_left: tuple[int, ...] = ()
     format: int = FORMAT
 
     @property
@@ -120,6 +122,10 @@ class Manifest(msgspec.Struct, frozen=True):
     def root(self) -> Root:
         """Return the position as a root position."""
         return Root(*self.position)
+
+    def rows_left_of(self, rows_max: tuple[int, ...]) -> tuple[int, ...]:
+        """Return how many rows each INSERT has from the position on, given their number in all."""
+        return rows_max if not rows_max or self.root == START else self.rows_left
 
     def with_skipped(self, more: tuple[SkippedRange, ...], epoch: int, snapshot: int) -> Manifest:
         """Return a manifest of the same state under another snapshot number, with more skipped rows."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fsql.runtime.batch import END, Root
+from fsql.runtime.batch import END, START, Root
 from fsql.runtime.cluster.deliveries import Deliveries
 from fsql.runtime.dataflow.barrier import Barrier, DeadLetters, LateRows, Stopped
 from fsql.runtime.dataflow.metrics import Metrics, merge
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from fsql.runtime.cluster.coordinator_events import Deliver
     from fsql.runtime.cluster.delivery import Contents
     from fsql.runtime.cluster.job_spec import JobSpec, Settings
+    from fsql.runtime.cluster.manifest import Manifest
     from fsql.runtime.cluster.shard_writers import ShardWriters
     from fsql.runtime.dataflow.messages import Parcel
     from fsql.runtime.dataflow.stage_pipeline import Instrumentation
@@ -28,21 +29,29 @@ class OutputRelease:
         spec: JobSpec,
         writers: ShardWriters,
         epoch: int,
-        start: Root,
+        manifest: Manifest | None,
         settings: Settings,
         instrument: Instrumentation,
     ) -> None:
-        """Begin at `start`, before anything is released; `writers` write shards."""
+        """Begin at the position of `manifest`, before anything is released; `writers` write shards."""
+        start = START if manifest is None else manifest.root
+        rows_left = spec.rows_max if manifest is None else manifest.rows_left_of(spec.rows_max)
         self.deliveries = Deliveries(spec.outputs, writers, epoch, start, settings.bundle_rows_max)
         self.metrics = Metrics()
         """The metrics that are counted here: late rows and dead letters."""
         self.stopped: Stopped | None = None
         """The error that ends the job, once it is released."""
         windows = len(spec.plan.late_windows)
-        self._barrier = Barrier(spec.plan.sinks, windows, start, spec.encodings)
+        self._barrier = Barrier(spec.plan.sinks, windows, start, spec.encodings, rows_left)
         self._advance = instrument("barrier", self._barrier.advance)
         self._tables = spec.plan.tables
         self._sinks = spec.plan.sinks
+        self._snapshot: Root | None = None
+        """The position of the announced snapshot, if rows are counted."""
+        self._rows_left: dict[Root, tuple[int, ...]] = {}
+        """How many rows each INSERT has from the positions of snapshots on that are not stored yet."""
+        self._ended = False
+        """Whether the deliveries have been told that the results are complete."""
         self._min_time: Root | None = None
         """Min time at the barrier if not everything below it is released yet, which requires the lease."""
 
@@ -64,8 +73,30 @@ class OutputRelease:
         """Return whether min time allows to release more than has been released."""
         return self._min_time is not None
 
+    @property
+    def complete(self) -> bool:
+        """Return whether all rows that the INSERTs can have are released, so that the job ends."""
+        return self._barrier.complete
+
+    def rows_left_at(self, snapshot: Root) -> tuple[int, ...]:
+        """Return how many rows each INSERT has from the position of a snapshot on, if they have a maximum."""
+        if not self._barrier.rows_left:
+            return ()
+        self._rows_left = {root: rows for root, rows in self._rows_left.items() if root >= snapshot}
+        # The barrier passes no position once it has released all rows.
+        assert snapshot in self._rows_left or self.complete
+        return self._rows_left.get(snapshot, self._barrier.rows_left)
+
+    def count_at(self, snapshot: Root | None) -> None:
+        """Count the rows that are left at the position of the announced snapshot, if there is one."""
+        self._snapshot = snapshot if self._barrier.rows_left else None
+        if self._snapshot is not None and self._snapshot == self.min_time:
+            self._rows_left[self._snapshot] = self._barrier.rows_left
+
     def release(self, below: Root | None = None) -> list[Deliver]:
         """Release what min time allows, but nothing at or above `below`; return the bundles to deliver."""
+        if self.complete and not self._ended:
+            return self._end([])
         min_time = self._min_time
         if min_time is None:
             return []
@@ -75,8 +106,8 @@ class OutputRelease:
             min_time = below
         else:
             return []
-        outputs = self._advance(min_time)
-        if self.stopped is not None:
+        outputs = self._outputs(min_time)
+        if self.stopped is not None or self._ended:
             return []
         bound = min_time
         if outputs and isinstance(last := outputs[-1], Stopped):
@@ -90,7 +121,21 @@ class OutputRelease:
             elif isinstance(contents, DeadLetters):
                 self.metrics.count_dead_letters(contents.dead_letters, self._tables)
             released.append(contents)
-        return self.deliveries.release(released, bound)
+        return self._end(released) if self.complete else self.deliveries.release(released, bound)
+
+    def _outputs(self, min_time: Root) -> list[Contents | Stopped]:
+        """Advance the barrier; count the rows that are left when it passes the position of a snapshot."""
+        snapshot = self._snapshot
+        if snapshot is None or not self.min_time < snapshot <= min_time:
+            return self._advance(min_time)
+        outputs = self._advance(snapshot)
+        self._rows_left[snapshot] = self._barrier.rows_left
+        return outputs + self._advance(min_time)
+
+    def _end(self, released: list[Contents]) -> list[Deliver]:
+        """Release the last rows."""
+        self._ended = True
+        return self.deliveries.release(released, END)
 
     def all_metrics(self, nodes: Iterable[Metrics]) -> Metrics:
         """Return the merged metrics of this part and of `nodes`."""
@@ -106,7 +151,7 @@ class OutputRelease:
 
     def out_below(self) -> Root:
         """Return the position below which everything is released and stored by every sink."""
-        return self.deliveries.out_below(self.min_time)
+        return self.deliveries.out_below(END if self._ended else self.min_time)
 
     def complete_below(self) -> Root:
         """Return the position below which a snapshot may rely on every sink."""
@@ -116,4 +161,5 @@ class OutputRelease:
     def is_over(self) -> bool:
         """Return whether all output of the job is released and stored."""
         end = END if self.stopped is None else self.stopped.root
-        return self.min_time >= end and self.deliveries.are_complete(end)
+        released = self._ended or self.min_time >= end
+        return released and self.deliveries.are_complete(end)

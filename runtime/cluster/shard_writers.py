@@ -15,23 +15,26 @@ from fsql.runtime.cluster.frames import ReleaseShards, SyncShards
 from fsql.runtime.dataflow.shard_exchange import writer_of
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection
 
     from fsql.runtime.batch import Root
     from fsql.runtime.cluster.coordinator_events import CommitManifest
     from fsql.runtime.cluster.frames import ShardsReleased, ShardsSynced
-    from fsql.runtime.cluster.job_spec import Output, Settings
+    from fsql.runtime.cluster.job_spec import JobSpec, Settings
 
 
 class ShardWriters:
     """The bounds that were sent to writers, and the positions below which they have stored everything."""
 
-    def __init__(
-        self, outputs: Sequence[Output], workers: int, start: Root, settings: Settings
-    ) -> None:
-        """Begin at `start`; the coordinator writes the shards if there are too few workers."""
-        has_shards = any(output.shard is not None for output in outputs)
-        self.count = workers if has_shards and workers >= settings.shard_writers_min else 0
+    def __init__(self, spec: JobSpec, workers: int, start: Root, settings: Settings) -> None:
+        """Begin at `start`.
+
+        The coordinator writes the shards if there are too few workers, or if the job ends after a number of
+        rows, which it has to count.
+        """
+        outputs = spec.outputs
+        written = not spec.rows_max and any(output.shard is not None for output in outputs)
+        self.count = workers if written and workers >= settings.shard_writers_min else 0
         """How many workers write shards, from number 0 on."""
         self._writers = {
             number: writer_of(output.shard.number, self.count)

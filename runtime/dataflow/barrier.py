@@ -79,12 +79,12 @@ class Barrier:
         late_windows: int,
         start: Root = START,
         encodings: Mapping[int, RowEncoding] = MappingProxyType({}),
-        rows_max: Sequence[int] = (),
+        rows_left: Sequence[int] = (),
     ) -> None:
         """Start at `start`, below which everything was released before.
 
-        `encodings` are those of the INSERTs whose rows workers encode.  `rows_max` has the number of rows of
-        each INSERT, if all of them have one; the barrier has released none of them before.
+        `encodings` are those of the INSERTs whose rows workers encode.  `rows_left` has the number of rows
+        that each INSERT has from `start` on, if all of them have a maximum of rows.
         """
         self._sinks = [SinkGate(port, encodings.get(insert)) for insert, port in enumerate(sinks)]
         self._late = [WaitingRows() for _ in range(late_windows)]
@@ -94,13 +94,18 @@ class Barrier:
         self._stopping: tuple[Root, DeadLetter] | None = None
         """The least malformed row at which the job stops."""
         self.min_time = start
-        self._rows_left = list(rows_max)
+        self._rows_left = list(rows_left)
         self._last = start
         """The root of the last row that was released."""
         self.complete = self._has_all_rows()
         """Whether every INSERT has released its maximum of rows."""
         self.stopped = self.complete
         self.releases = 0
+
+    @property
+    def rows_left(self) -> tuple[int, ...]:
+        """Return how many rows each INSERT still has, if all of them have a maximum of rows."""
+        return tuple(self._rows_left)
 
     def accept(self, parcel: Parcel) -> None:
         """Accept rows.

@@ -103,11 +103,11 @@ class Cluster:
         instrument: Instrumentation = uninstrumented,
         start: Root = START,
         encodings: Mapping[int, RowEncoding] = MappingProxyType({}),
-        rows_max: Sequence[int] = (),
+        rows_left: Sequence[int] = (),
     ) -> None:
         """Begin at `start`; the workers encode the rows of INSERTs that have `encodings`.
 
-        `rows_max` are those of the barrier.
+        `rows_left` are those of the barrier.
         """
         self.plan = plan
         self.fronts = fronts
@@ -116,7 +116,7 @@ class Cluster:
         ]
         self.acker = Acker(*topology(plan, [(at.front.number, at.ordinal) for at in fronts]), start)
         late_windows = len(plan.late_windows)
-        self.barrier = Barrier(plan.sinks, late_windows, start, encodings, rows_max)
+        self.barrier = Barrier(plan.sinks, late_windows, start, encodings, rows_left)
         self._release = instrument("barrier", self.barrier.advance)
         self._schedule = schedule
         self._channels: dict[Channel, deque[ChannelMessage]] = {}

@@ -132,7 +132,7 @@ class LocalRun:
             [at for at, _ in readers],
             BarrierFirst(),
             instrument=self.instrument,
-            rows_max=self.rows_max,
+            rows_left=self.rows_max,
         )
         started = time.monotonic()
         try:

@@ -183,7 +183,8 @@ class SimulatedCluster:
         fronts = plan.fronts(self.splits)
         description = str(self.workers_wanted).encode()
         job = (self.job, 0, plan, fronts, self.outputs, description)
-        return JobSpec(*job, encodings=self.run_settings.encodings(plan))
+        encodings, rows_max = self.run_settings.encodings(plan), self._workload.rows_max
+        return JobSpec(*job, encodings=encodings, rows_max=rows_max)
 
     def plan_of(self, description: bytes) -> TickPlan:
         """Return the plan of a coordinator's description of the job."""

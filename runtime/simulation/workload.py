@@ -27,14 +27,20 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """A job: its tick plans by number of workers, and its input, the splits of each table."""
+    """A job: its tick plans by number of workers, and its input, the splits of each table.
+
+    `rows_max` has the number of rows of each INSERT, if the job ends when all of them have released as many.
+    """
 
     name: str
     plan_of: Callable[[int, Policy | None], TickPlan]
     inputs: Mapping[int, Sequence[Rows]]
+    rows_max: tuple[int, ...] = ()
 
     def outcome(self) -> Outcome:
         """Return the outcome of the job on one worker in one process."""
+        if self.rows_max:
+            return self.outcome_without({})
         return run_in_memory(self.plan_of(1, None), self.inputs, seed=0, batch_rows=1000)
 
     def outcome_without(self, skipped: Ranges) -> Outcome:
@@ -47,7 +53,8 @@ class Workload:
                 for split, rows in enumerate(self.inputs[table.ordinal]):
                     front = _SkippingFront(len(fronts), table, split, skipped)
                     fronts.append((PlacedFront(front, 0, table.ordinal), rows, table))
-        cluster = Cluster(plan, [at for at, _, _ in fronts], BarrierFirst())
+        placed = [at for at, _, _ in fronts]
+        cluster = Cluster(plan, placed, BarrierFirst(), rows_left=self.rows_max)
         for at, rows, table in fronts:
             cluster.read(at, chunk_of(rows, 0, table))
             cluster.end(at)

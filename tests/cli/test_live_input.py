@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from fsql.tests.cli.commands import CommandResult, process
+from fsql.tests.cli.commands import CommandResult, on_workers, process
 from fsql.tests.kept_port import KeptPort
 
 if TYPE_CHECKING:
     import subprocess
+    from collections.abc import Sequence
     from pathlib import Path
 
 pytestmark = pytest.mark.slow
@@ -48,7 +49,8 @@ def summary_of(err: bytes | str) -> dict[str, object]:
     return next(event for event in events if event["event"] == "summary")
 
 
-def test_a_run_ends_when_its_results_are_complete(tmp_path: Path) -> None:
+@pytest.mark.parametrize("flags", [(), on_workers("--workers", "2")])
+def test_a_run_ends_when_its_results_are_complete(flags: Sequence[str], tmp_path: Path) -> None:
     script = f"""
     CREATE TABLE t (n BIGINT) WITH (
         'connector' = 'stdin', 'on_error' = 'reject', 'rejects_path' = '{tmp_path}/rejects.jsonl'
@@ -57,7 +59,7 @@ def test_a_run_ends_when_its_results_are_complete(tmp_path: Path) -> None:
     INSERT INTO w SELECT n * 10 FROM t LIMIT 3;
     SELECT n FROM t LIMIT 1;
     """
-    with process("run", "-q", "-e", script, stdin=True) as run:
+    with process("run", "-q", *flags, "-e", script, stdin=True) as run:
         assert run.stdin is not None
         run.stdin.write(b'{"n":1}\n{"n":2}\nbad\n{"n":3}\nworse\n{"n":4}\n')
         run.stdin.flush()
