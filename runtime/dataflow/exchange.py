@@ -2,7 +2,7 @@
 
 Rows of hot keys are pre-aggregated where the plan says so.  Rows on different sides of the announced position
 of a snapshot or tick must not be combined.  So a worker agrees only to a position that is above all rows it
-has replaced, and does not pre-aggregate a batch with rows on both sides of a position that it has agreed to.
+has replaced, and divides a batch with rows on both sides of a position that it has agreed to.
 """
 
 from __future__ import annotations
@@ -77,15 +77,17 @@ class Exchange:
 
     def _pre_aggregate(self, to: ToFold, batch: Batch, hashes: Hashes) -> tuple[Batch, Hashes]:
         """Return a batch with the rows of hot keys replaced, and the hashes of its rows."""
-        if len(batch) < to.pre_aggregates or self._is_cut(batch):
+        if len(batch) < to.pre_aggregates:
             return batch, hashes
-        found = self._pipelines.pre_aggregation(to)(batch, hashes)
+        found = self._pipelines.pre_aggregation(to)(batch, hashes, self._cut(batch))
         if found is None:
             return batch, hashes
         self.reached = max(self.reached, found.greatest)
         return found.batch, hashes[found.rows]
 
-    def _is_cut(self, batch: Batch) -> bool:
-        """Return whether a batch has rows on both sides of the announced position."""
+    def _cut(self, batch: Batch) -> Root | None:
+        """Return the announced position if a batch has rows on both sides of it."""
         span = batch.span()
-        return self._position is not None and span.least < self._position <= span.greatest
+        if self._position is None or not span.least < self._position <= span.greatest:
+            return None
+        return self._position

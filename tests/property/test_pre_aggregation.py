@@ -25,8 +25,11 @@ from fsql.compiler.explain import logical_text
 from fsql.compiler.expression import AggregateCall, AggregateFunction, ColumnRef
 from fsql.compiler.functions.aggregates import aggregate_result
 from fsql.compiler.sqltypes import BIGINT, BOOLEAN, DOUBLE, TIMESTAMP, array_of
+from fsql.runtime.batch import Root
 from fsql.runtime.dataflow.exchange import Exchange
+from fsql.runtime.kernels.aggregate import pre_aggregation
 from fsql.runtime.kernels.aggregate.pre_aggregation import PreAggregation
+from fsql.runtime.order import below
 from fsql.tests.property.cases import Case
 from fsql.tests.property.check import random_schedule
 from fsql.tests.property.plans import PlanMaker, random_rows, random_table
@@ -36,17 +39,24 @@ from fsql.tests.property.ways import by_engine, by_oracle
 from fsql.tests.seeds import seed_ranges
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from fsql.compiler.schema import Schema
-    from fsql.runtime.batch import Batch, Root
-    from fsql.runtime.kernels.aggregate.pre_aggregation import Hashes, PreAggregated
+    from fsql.runtime.batch import Batch
+    from fsql.runtime.kernels.aggregate.pre_aggregation import Bools, Hashes, PreAggregated
 
 SUMS: Final = (AggregateFunction.SUM, AggregateFunction.AVG)
 EXTREMES: Final = (AggregateFunction.MIN, AggregateFunction.MAX)
 COMPARED: Final = (BIGINT, DOUBLE, BOOLEAN, TIMESTAMP)
 MUST_BE_MET: Final = (
-    *("rows replaced", "late rows", "something released", "row errors", "runs that repair"),
+    *(
+        "rows replaced",
+        "batches divided",
+        "late rows",
+        "something released",
+        "row errors",
+        "runs that repair",
+    ),
     *("runs that hold", "changes", "refused", "runs from a snapshot", "pre-aggregations drawn"),
 )
 
@@ -145,8 +155,11 @@ def test_pre_aggregated_rows_are_not_seen(seeds: range) -> None:
     met: Counter[str] = Counter()
     replaces = PreAggregation.__call__
 
-    def counted(self: PreAggregation, batch: Batch, hashes: Hashes) -> PreAggregated | None:
-        found = replaces(self, batch, hashes)
+    def counted(
+        self: PreAggregation, batch: Batch, hashes: Hashes, cut: Root | None = None
+    ) -> PreAggregated | None:
+        found = replaces(self, batch, hashes, cut)
+        met["batches divided"] += found is not None and cut is not None
         met["rows replaced"] += found is not None and len(batch) - len(found.batch)
         return found
 
@@ -155,27 +168,54 @@ def test_pre_aggregated_rows_are_not_seen(seeds: range) -> None:
     assert [name for name in MUST_BE_MET if not met[name]] == [], met
 
 
-def agrees_to_any_position(self: Exchange, position: Root) -> bool:
-    """Agree to a position, although rows on both sides of it may have become one."""
-    self._position = position
-    return True
+def positions_are_agreed_to_that_rows_were_combined_across(patch: pytest.MonkeyPatch) -> None:
+    def agrees_to(self: Exchange, position: Root) -> bool:
+        self._position = position
+        return True
+
+    patch.setattr(Exchange, "agrees_to", agrees_to)
 
 
-def is_never_cut(self: Exchange, batch: Batch) -> bool:
-    """Let rows on both sides of a position that was agreed to become one."""
-    del self, batch
-    return False
+def batches_are_not_divided(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Exchange, "_cut", lambda *_: None)
+
+
+def the_row_at_a_position_is_combined_with_those_below(patch: pytest.MonkeyPatch) -> None:
+    def at_or_below(batch: Batch, position: Root) -> Bools:
+        return below(batch, Root(position.time, position.origin + 1))
+
+    patch.setattr(pre_aggregation, "below", at_or_below)
+
+
+def the_upper_part_of_a_batch_is_not_recorded(patch: pytest.MonkeyPatch) -> None:
+    right = PreAggregation.__call__
+
+    def replace_rows(
+        self: PreAggregation, batch: Batch, hashes: Hashes, cut: Root | None = None
+    ) -> PreAggregated | None:
+        found = right(self, batch, hashes, cut)
+        if found is None or cut is None:
+            return found
+        return found._replace(greatest=min(found.greatest, cut))
+
+    patch.setattr(PreAggregation, "__call__", replace_rows)
+
+
+MUTANTS: Final[dict[Callable[[pytest.MonkeyPatch], None], int]] = {
+    positions_are_agreed_to_that_rows_were_combined_across: 62,
+    batches_are_not_divided: 103,
+    the_row_at_a_position_is_combined_with_those_below: 103,
+    the_upper_part_of_a_batch_is_not_recorded: 147,
+}
+"""Each mutant has a seed that found it when it was recorded."""
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("name", "mutant", "seed"),
-    [("agrees_to", agrees_to_any_position, 62), ("_is_cut", is_never_cut, 103)],
-)
-def test_rows_that_become_one_across_a_position_are_found(
-    name: str, mutant: object, seed: int, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.__name__)
+def test_mutants_are_found(
+    mutant: Callable[[pytest.MonkeyPatch], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The seed found the mutant when it was recorded; if cases have changed since, others are tried."""
-    monkeypatch.setattr(Exchange, name, mutant)
+    """If cases have changed since a seed was recorded, others are tried."""
+    mutant(monkeypatch)
     with pytest.raises(AssertionError, match="hot"):
-        check_seeds((seed, *range(80)), Counter())
+        check_seeds((MUTANTS[mutant], *range(80)), Counter())

@@ -2,7 +2,8 @@
 
 Contract.  The weights of the rows that stand for others add up to the number of those rows, and each column
 that the aggregate reads has the same number of values, the same sum, and the same least and greatest value.
-They are at the least position of the replaced rows.  All other rows are kept. `compiler.pre_aggregation`
+They are at the least position of the replaced rows.  All other rows are kept.  If the batch is cut at a
+position, this holds for the rows below it and for the others, each by themselves. `compiler.pre_aggregation`
 determines where this is allowed.
 
     k  v             k  v    weight
@@ -28,7 +29,7 @@ import pyarrow.compute as pc
 
 from fsql.runtime.batch import Batch
 from fsql.runtime.dictionaries import decode_dictionary
-from fsql.runtime.order import concat_arrays, fixed_width, integers
+from fsql.runtime.order import below, concat_arrays, fixed_width, integers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
 
     Ints = NDArray[np.int64]
     Hashes = NDArray[np.uint32]
+    Bools = NDArray[np.bool_]
 
 SAMPLED: Final = 512
 """The number of rows of a batch that are sampled to find its hot keys."""
@@ -81,28 +83,32 @@ class _Combined(NamedTuple):
 
 
 class PreAggregation:
-    """Pre-aggregates the keys that have at least `least` rows in a batch."""
+    """Pre-aggregates the keys that have at least `least` rows in a batch, or on one side of its cut."""
 
     def __init__(self, columns: ArgumentColumns, least: int) -> None:
         self._columns = columns
         self._least = least
 
-    def __call__(self, batch: Batch, hashes: Hashes) -> PreAggregated | None:
+    def __call__(
+        self, batch: Batch, hashes: Hashes, cut: Root | None = None
+    ) -> PreAggregated | None:
         """Return the batch with the rows of hot keys replaced, None if there is no hot key.
 
-        `hashes` are those of the keys.
+        `hashes` are those of the keys.  Rows below `cut` are not combined with others.
         """
         if batch.weight is not None:
             return None
+        under = None if cut is None else below(batch, cut)
         kept, made = np.ones(len(batch), np.bool_), []
         for hot in _hot_hashes(hashes, self._least):
-            rows = self._rows_of_first_key(batch, np.flatnonzero(hashes == hot))
-            if len(rows) < self._least:
-                continue
-            standing = self._combine_rows(batch, rows)
-            if len(standing.weights) < len(rows):
-                kept[rows] = False
-                made.append(standing)
+            of_key = self._rows_of_first_key(batch, np.flatnonzero(hashes == hot))
+            for rows in _sides(of_key, under):
+                if len(rows) < self._least:
+                    continue
+                standing = self._combine_rows(batch, rows)
+                if len(standing.weights) < len(rows):
+                    kept[rows] = False
+                    made.append(standing)
         if not made:
             return None
         made.sort(key=lambda each: each.first)
@@ -197,6 +203,14 @@ def _hot_hashes(hashes: Hashes, least: int) -> list[int]:
     most = often[np.argsort(-counts[often], kind="stable")]
     hot: list[int] = found[most[:HOT_MAX]].tolist()
     return hot
+
+
+def _sides(rows: Ints, under: Bools | None) -> tuple[Ints, ...]:
+    """Return the rows on each side of a cut; `under` has for each row of the batch whether it is below."""
+    if under is None:
+        return (rows,)
+    is_under = under[rows]
+    return rows[is_under], rows[~is_under]
 
 
 def _bounds(batch: Batch, rows: Ints) -> tuple[int, Root]:

@@ -12,6 +12,7 @@ from fsql.compiler.pre_aggregation import ArgumentColumns
 from fsql.runtime.batch import Batch, Root
 from fsql.runtime.hashing import hash_rows
 from fsql.runtime.kernels.aggregate.pre_aggregation import HOT_MAX, PreAggregated, PreAggregation
+from fsql.runtime.order import below
 
 LEAST, GREATEST = -(2**63), 2**63 - 1
 COLUMNS = ArgumentColumns(keys=(0,), summed=(1,), compared=(2,), counted=(3,))
@@ -35,9 +36,11 @@ def batch_of(
     return Batch(columns, rows + 100, rows, (), None, None, ascending=True)
 
 
-def replaced(batch: Batch, least: int, hashes: object = None) -> PreAggregated | None:
+def replaced(
+    batch: Batch, least: int, hashes: object = None, cut: Root | None = None
+) -> PreAggregated | None:
     given = hash_rows(batch.columns[:1], len(batch)) if hashes is None else hashes
-    return PreAggregation(COLUMNS, least)(batch, given)  # type: ignore[arg-type]
+    return PreAggregation(COLUMNS, least)(batch, given, cut)  # type: ignore[arg-type]
 
 
 def rows_of(batch: Batch) -> list[tuple[object, ...]]:
@@ -101,6 +104,28 @@ def test_all_numbers_stay(seed: int) -> None:
     assert [column.type for column in found.batch.columns] == [c.type for c in batch.columns]
     assert batch.columns[0].take(pa.array(found.rows)).equals(found.batch.columns[0])
     assert np.all(np.diff(found.batch.time) >= 0)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_all_numbers_stay_on_each_side_of_a_cut(seed: int) -> None:
+    random = Random(seed)
+    keys = [random.choice(("a", "a", "b", None)) for _ in range(200)]
+    batch = batch_of(keys, [random.choice((None, LEAST, 0, 7, GREATEST)) for _ in keys])
+    if seed % 2:
+        batch = batch.take(np.array(random.sample(range(200), 200)))
+    at = random.randrange(200)
+    cut = Root(100 + at, random.choice((at, -1)))
+    found = replaced(batch, random.choice((2, 30)), cut=cut)
+    assert found is not None
+    assert len(found.batch) < 120
+    for side in (True, False):
+        before, after = (
+            each.take(np.flatnonzero(below(each, cut) == side)) for each in (batch, found.batch)
+        )
+        assert numbers_of(after) == numbers_of(before)
+    assert batch.columns[0].take(pa.array(found.rows)).equals(found.batch.columns[0])
+    gone = set(batch.origin.tolist()) - set(found.batch.origin.tolist())
+    assert found.greatest.origin >= max(gone)
 
 
 def test_dictionaries_with_equal_values() -> None:
