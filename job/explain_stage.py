@@ -11,7 +11,7 @@ from fsql.compiler.diagnostics import FsqlError
 from fsql.compiler.explain.syntax import syntax_json, syntax_text
 from fsql.job.file_uses import FileUse, FileUses
 from fsql.job.planning import choose_plan, open_splits
-from fsql.optimizer.first_plan import choose_first
+from fsql.optimizer.first_plan import choices_left_to_ticks, choose_first
 from fsql.optimizer.profile import Profile
 
 if TYPE_CHECKING:
@@ -116,7 +116,8 @@ def _tick_plan(result: Compiled, options: RunOptions) -> TickPlan:
     except FsqlError:
         missing = ("splits: no estimate, the input cannot be opened; one of each table is assumed",)
     plan = choose_plan(result, splits, options)
-    if options.profile is None:
+    if options.profile is None or options.profile.profile is None:
         _, *unknown = choose_first(plan, Profile()).reasons  # that of owners is listed already
         missing += tuple(unknown)
+    missing += choices_left_to_ticks(plan, chooses_policies=options.policy is None)
     return replace(plan, reasons=(*plan.reasons, *missing))

@@ -8,6 +8,7 @@ of filters are chosen by the rules of a running job (`choose_tick`), with these 
 * Folds that get their rows from other folds are not profiled.  Their bins stay, unless they should be where
   those of a fold with a profile are (`local_exchanges`).
 * Pre-aggregation leaves few rows of hot keys, so these do not count for the choice of owners.
+* Policies, rebalancing and lingers depend on measurements of a running job only (`choices_left_to_ticks`).
 """
 
 from __future__ import annotations
@@ -17,12 +18,15 @@ from typing import TYPE_CHECKING
 from fsql.compiler.owner_map import BIN_SHIFT
 from fsql.compiler.plan_choices import PlanChoices
 from fsql.compiler.tick_plan import FoldHead
-from fsql.optimizer.choose_tick import TickChoice
+from fsql.optimizer.choose_tick import Situation, TickChoice
 from fsql.optimizer.condition_pairs import condition_pairs
 from fsql.optimizer.filter_orders import choose_filter_orders
+from fsql.optimizer.fold_policies import choose_policies
 from fsql.optimizer.hot_keys import advise_divisions, choose_pre_aggregations
 from fsql.optimizer.levelling import by_owners, level_exchanges
+from fsql.optimizer.lingers import choose_lingers
 from fsql.optimizer.local_exchanges import exchanges_in_groups
+from fsql.optimizer.rebalancing import choose_rebalancing
 from fsql.optimizer.replay import IMBALANCE, over_mean
 from fsql.optimizer.statistics import Cost, HeavyKey, Load, Statistics
 
@@ -43,6 +47,17 @@ def choose_first(plan: TickPlan, profile: Profile) -> TickChoice:
     filters, of_filters = choose_filter_orders(plan, statistics)
     choices = PlanChoices((), filters, least_rows)
     return TickChoice(owners, choices, (reason, *of_hot_keys, *of_filters))
+
+
+def choices_left_to_ticks(plan: TickPlan, *, chooses_policies: bool) -> tuple[str, ...]:
+    """Return the reasons for the choices of which there is no estimate before the job has run.
+
+    `chooses_policies` says whether no policy was requested.
+    """
+    situation, nothing = Situation(plan, chooses_policies=chooses_policies), Statistics()
+    _, of_policies = choose_policies(situation, nothing, rebalances=False)
+    _, of_lingers = choose_lingers(situation, nothing)
+    return *of_policies, *choose_rebalancing(situation, nothing).reasons, *of_lingers
 
 
 def as_statistics(profile: Profile) -> Statistics:

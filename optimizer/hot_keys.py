@@ -69,7 +69,10 @@ def choose_pre_aggregations(
 
 
 def advise_divisions(plan: TickPlan, statistics: Statistics) -> list[str]:
-    """Return a line for each inner join with a key that makes a worker the busiest: a hint may divide it."""
+    """Return a line for each inner join with a key that makes a worker the busiest: a hint may divide it.
+
+    Joins that may have such a key, and whose rows are not known, have a line as well.
+    """
     lines = []
     for stage in plan.stages:
         head = stage.head
@@ -77,8 +80,12 @@ def advise_divisions(plan: TickPlan, statistics: Statistics) -> list[str]:
             continue
         join = head.combine
         may = join.kind is JoinKind.INNER and join.input_append_only and not join.by_position
-        found = _hottest_of_sides(statistics, head.operator) if may else None
-        if found is not None and _gain(found, plan.workers) > 1 + IMBALANCE:
+        if not may or plan.workers == 1:
+            continue
+        found = _hottest_of_sides(statistics, head.operator)
+        if not any(each.operator == head.operator for each in statistics.loads):
+            lines.append(f"hot keys of {head.operator}: stay; no estimate of its rows")
+        elif found is not None and _gain(found, plan.workers) > 1 + IMBALANCE:
             side = "right" if found.side else "left"
             lines.append(
                 f"hot keys of {head.operator}: stay; {_share(found)}, on the {side}, so its worker gets"

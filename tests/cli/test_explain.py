@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING
 
 import pytest
@@ -138,6 +139,53 @@ def test_a_tick_plan_follows_workers_policy_and_splits(tmp_path: Path) -> None:
     # Where the data is not, a plan can be had all the same.
     (tmp_path / "query.sql").write_text(BANK.read_text())
     assert "rows of one front" in fsql("explain", tmp_path / "query.sql", "--stage", "tick").out
+
+
+OF_TWO_TABLES = """
+CREATE TABLE bids (auction BIGINT, price BIGINT, at TIMESTAMP(3) NOT NULL, WATERMARK FOR at AS at)
+WITH ('connector' = 'file', 'path' = 'bids.jsonl');
+CREATE TABLE auctions (id BIGINT, category STRING) WITH ('connector' = 'file', 'path' = 'auctions.jsonl');
+CREATE TABLE sums (auction BIGINT, price BIGINT) WITH ('connector' = 'blackhole');
+CREATE TABLE pairs (price BIGINT, category STRING) WITH ('connector' = 'blackhole');
+INSERT INTO sums SELECT auction, SUM(price) FROM TUMBLE(bids, at, INTERVAL '1' DAY)
+GROUP BY auction, window_start, window_end;
+INSERT INTO pairs SELECT price, category FROM bids JOIN auctions ON auction = id
+WHERE category LIKE 'a%' AND id > 10;
+"""
+
+
+@pytest.mark.parametrize("given", ["nothing", "a profile that cannot be read"])
+def test_each_choice_that_depends_on_measurements_has_no_estimate(
+    given: str, tmp_path: Path
+) -> None:
+    script = tmp_path / "query.sql"
+    script.write_text(OF_TWO_TABLES)
+    for name in ("bids.jsonl", "auctions.jsonl"):
+        (tmp_path / name).touch()
+    missing = tmp_path / "no.profile"
+    flags = () if given == "nothing" else ("--profile", missing)
+    said = fsql("explain", script, "--stage", "tick", "-w", "2", *flags)
+    sums, pairs = re.findall(r"operator: (\S+)", said.out)
+    filters = re.findall(r"  (filter-\w+): ", said.out)
+    ignored = f'  profile "{missing}" is ignored: No such file or directory\n' if flags else ""
+    assert said.out[said.out.index("reasons:") :] == (
+        "reasons:\n"
+        "  stage 1: speculative, rows of one front come in order: nothing to wait for\n"
+        "  stage 3: ordered, rows of 2 fronts interleave: waiting costs less than repairs\n"
+        "  hash bins: ranges of equal size for 2, no estimate of their load\n"
+        f"{ignored}"
+        f"  hot keys of {sums}: stay; no estimate of its rows\n"
+        f"  hot keys of {pairs}: stay; no estimate of its rows\n"
+        f"  {filters[0]}: stay; no estimate of {filters[0]}#0, {filters[0]}#1\n"
+        f"  {sums}: speculative stays; no estimate of repairs\n"
+        f"  {pairs}: ordered stays; no estimate of repairs, 0 of 2 intervals since the last tick are"
+        " measured\n"
+        "  rows of bids, stay; no estimate, 0 of 2 intervals since the last tick are measured\n"
+        "  rows of auctions, stay; no estimate, 0 of 2 intervals since the last tick are measured\n"
+        "  linger of bids: none, stays; no estimate, 0 of 2 intervals since the last tick are measured\n"
+        "  linger of auctions: none, stays; no estimate, 0 of 2 intervals since the last tick are"
+        " measured\n"
+    )
 
 
 def test_explain_error() -> None:

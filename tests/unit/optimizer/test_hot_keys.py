@@ -134,10 +134,13 @@ def test_the_hint_is_advised_for_a_hot_key_of_a_join() -> None:
     assert advise_divisions(plan, joined(plan, 0.8)) == [told]
     assert told in choose_tick(Situation(plan), joined(plan, 0.8)).reasons
     assert advise_divisions(plan, joined(plan, 0.6)) == []
-    assert advise_divisions(plan, Statistics()) == []
+    unknown = f"hot keys of {operator}: stay; no estimate of its rows"
+    assert advise_divisions(plan, Statistics()) == [unknown]
+    assert advise_divisions(plan_of(JOIN.format(hint="", kind=""), 1), Statistics()) == []
 
 
 @pytest.mark.parametrize(("hint", "kind"), [("", "LEFT "), ("/*+ SKEW('t', 'k', 'a') */", "")])
 def test_no_hint_is_advised_where_it_is_given_or_has_no_effect(hint: str, kind: str) -> None:
     plan = plan_of(JOIN.format(hint=hint, kind=kind), 2)
     assert advise_divisions(plan, joined(plan, 0.8)) == []
+    assert advise_divisions(plan, Statistics()) == []
