@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from fsql.compiler.functions.event_times import TIME_BEFORE
-from fsql.runtime.kernels.expressions.strict import total
+from fsql.runtime.kernels.expressions.strict import leftmost_failure, total
 from fsql.runtime.kernels.expressions.vectors import (
     Vector,
     both_valid,
@@ -163,6 +163,11 @@ def _choose_arrow(
     return from_array(pa.concat_arrays(arrays).take(pa.array(rows)), sql_type)
 
 
+def _first_argument(arguments: Sequence[Vector]) -> Vector:
+    first = arguments[0]
+    return Vector(first.values, first.valid, leftmost_failure(arguments))
+
+
 MAKERS: Final[dict[str, Callable[[Call], Kernel]]] = {
     "and": lambda _call: _and,
     "or": lambda _call: _or,
@@ -170,7 +175,5 @@ MAKERS: Final[dict[str, Callable[[Call], Kernel]]] = {
     "is_null": lambda _call: _is_null,
     "is_not_null": lambda _call: _is_not_null,
     "coalesce": lambda call: coalesce_kernel(call.type),
-    TIME_BEFORE: lambda _call: (
-        lambda arguments: Vector(arguments[0].values, None, arguments[0].failed)
-    ),
+    TIME_BEFORE: lambda _call: _first_argument,
 }

@@ -13,6 +13,7 @@ from fsql.compiler.sqltypes import (
     BOOLEAN,
     DOUBLE,
     INT,
+    INTERVAL,
     NULL,
     STRING,
     Kind,
@@ -171,6 +172,17 @@ def test_a_failure_is_not_hidden_by_null() -> None:
     expression = call("add", BIGINT, B, QUOTIENT)
     assert outcomes(expression, bigints(0), bigints(None)) == ["E501"]
     assert outcomes(call("is_null", BOOLEAN, expression), bigints(0), bigints(None)) == ["E501"]
+
+
+def test_a_time_before_another_is_what_it_is_for_a_row() -> None:
+    """The binder calls it with times that are not NULL and do not fail; the two ways agree on others, too."""
+    one = Literal(INTERVAL, nullable=False, value=1)
+    plain = call("time_before", BIGINT, A, B, one)
+    columns = bigints(None, 5, None, 7), bigints(6, 6, None, None)
+    expected = [evaluate(plain, row) for row in ((None, 6), (5, 6), (None, None), (7, None))]
+    assert outcomes(plain, *columns) == expected == [None, 5, None, 7]
+    failing = call("time_before", BIGINT, A, QUOTIENT, one)
+    assert outcomes(failing, bigints(0, 2, None)) == ["E501", 2, None]
 
 
 def test_what_lies_under_a_null_cannot_fail() -> None:
