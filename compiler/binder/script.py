@@ -22,6 +22,7 @@ from fsql.compiler.binder.options import check_deliveries
 from fsql.compiler.binder.python_functions import create_function
 from fsql.compiler.binder.query import bind_query
 from fsql.compiler.binder.report import Abandoned, Refusal, Report, refusal
+from fsql.compiler.binder.rounding_casts import warn_of_rounding_casts
 from fsql.compiler.binder.scope import names_text
 from fsql.compiler.binder.settings import check_setting, idle_of_script
 from fsql.compiler.binder.source_spans import SourceSpans
@@ -98,6 +99,7 @@ def bind(
             assert report.full
     if report.errors or job is None:
         raise FsqlError(report.errors, script.source)
+    warn_of_rounding_casts(script, source_spans, report)
     return BoundScript(job, tuple(binder.inspections), tuple(report.warnings), source_spans)
 
 

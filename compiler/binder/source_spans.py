@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from fsql.compiler.expression import Expression
 from fsql.compiler.logical import AssignSessions, AssignWindows, Scan
 from fsql.compiler.node import children
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Hashable
 
     from fsql.compiler.node import Node
+    from fsql.compiler.sqltypes import SqlType
     from fsql.compiler.text.source import SourceText, Span
 
 SPANS_OF_NODE_MAX: Final = 16
@@ -37,6 +39,11 @@ class SourceSpans:
     def of(self, node: Node) -> tuple[Span, ...]:
         """Return the spans of `node`; empty if they are not known."""
         return tuple(self._spans.get(_key(node), ()))
+
+    def types_at(self, span: Span) -> list[SqlType]:
+        """Return the types of the expressions that are written at a span."""
+        nodes = (node for node, spans in self._spans.items() if span in spans)
+        return [node.type for node in nodes if isinstance(node, Expression)]
 
     def lines_of(self, node: Node, source: SourceText) -> tuple[int, ...]:
         """Return the lines of the script on which `node` is written, from 1."""

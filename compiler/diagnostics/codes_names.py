@@ -226,7 +226,7 @@ NAME_ROWS: Final[tuple[Row, ...]] = (
     (
         "W206",
         "values are rounded to whole numbers",
-        "DECIMAL and NUMERIC without digits are DECIMAL(10, 0), as in Flink; PostgreSQL keeps all digits.",
+        "DECIMAL and NUMERIC without digits are DECIMAL(10, 0), as in Flink. PostgreSQL keeps all digits.",
         "Write the digits, and how many of them are after the point: DECIMAL(18, 4).",
         "CREATE TABLE t (price NUMERIC) WITH ('connector' = 'file', 'path' = 't.jsonl');",
     ),
