@@ -58,6 +58,7 @@ if TYPE_CHECKING:
 
 _OF_FUNCTIONS: Final = {
     "divide": {501, 502},
+    "divide_interval": {501, 502},
     "modulo": {501},
     "to_timestamp": {503, 504},
     "json_document": {503},

@@ -34,6 +34,7 @@ from fsql.compiler.sqltypes import (
     DAY_US,
     INTEGER_RANGES,
     INTERVAL,
+    MONTHS,
     NULL,
     STRING,
     Kind,
@@ -261,7 +262,7 @@ def bind_link(
         # The table of functions only has TIMESTAMP + INTERVAL and INTERVAL * BIGINT.
         made = make_call(_ARITHMETIC[link.operator], right, left)
     if made is None:
-        made = _days_later(link.operator, left, right)
+        made = _days_later(link.operator, left, right) or _scaled(link.operator, left, right)
     if made is not None and made.type.kind is Kind.DATE:
         _check_days((left, left_span), (right, link.operand.span))
     if made is None:
@@ -289,11 +290,23 @@ def _days_later(operator: str, left: Expression, right: Expression) -> Expressio
     return days and make_call(_ARITHMETIC[operator], left, days)
 
 
+def _scaled(operator: str, left: Expression, right: Expression) -> Expression | None:
+    """Return an INTERVAL times or by a number, to the nearest microsecond; None for other operands."""
+    if operator == "*" and right.type == INTERVAL:
+        left, right = right, left
+    if operator not in {"*", "/"} or left.type != INTERVAL or not right.type.numeric:
+        return None
+    name = "multiply_interval" if operator == "*" else "divide_interval"
+    return make_call(name, left, right)
+
+
 def _arithmetic_help(operator: str, left: SqlType, right: SqlType) -> str | None:
     if operator == "+" and STRING in {left, right}:
         return "join text with ||"
     if operator in {"+", "-"} and left.kind in {Kind.DATE, Kind.TIMESTAMP} and right.numeric:
         return "write an interval: INTERVAL '1' DAY"
+    if operator in {"*", "/"} and MONTHS in {left, right}:
+        return "a part of a month has no fixed length; write days: INTERVAL '30' DAY"
     return None
 
 

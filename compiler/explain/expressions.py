@@ -55,6 +55,8 @@ _INFIX: Final = {
     "subtract": ("-", _SUM),
     "multiply": ("*", _PRODUCT),
     "divide": ("/", _PRODUCT),
+    "multiply_interval": ("*", _PRODUCT),
+    "divide_interval": ("/", _PRODUCT),
     "modulo": ("%", _PRODUCT),
 }
 _POSTFIX: Final = {"is_null": "IS NULL", "is_not_null": "IS NOT NULL"}

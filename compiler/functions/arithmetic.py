@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.functions.casts import NAN, integer_in_range
 from fsql.compiler.functions.dates import add_interval
 from fsql.compiler.functions.decimal_arithmetic import OF_DECIMALS
-from fsql.compiler.functions.failure import DivisionByZeroFailure
+from fsql.compiler.functions.failure import DivisionByZeroFailure, OutOfRangeFailure
 from fsql.compiler.functions.floats import to_float
 from fsql.compiler.functions.months import date_months_later, months_later
 from fsql.compiler.functions.signature import Function, Signature
@@ -33,6 +33,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from fsql.compiler.expression import Value
+
+
+BEYOND_BIGINT: Final = 2.0**63
+"""The least DOUBLE that is greater than every BIGINT."""
 
 
 def _check_range(scalar: Callable[..., int], result: SqlType) -> Callable[..., Value]:
@@ -130,6 +134,28 @@ def _interval(scalar: Callable[..., int], *parameters: SqlType) -> Signature:
     return Signature(parameters, INTERVAL, _check_range(scalar, INTERVAL), fallible=True)
 
 
+def _scale_interval(scalar: Callable[[float, float], float]) -> Callable[..., int]:
+    """Return the function that scales an interval in DOUBLE, and rounds to the nearest microsecond.
+
+    Of two that are as near it is the even one, as in PostgreSQL.
+    """
+
+    def compute(interval: int, factor: float) -> int:
+        scaled = scalar(float(interval), factor)
+        # NaN is not in the range either.
+        if not -BEYOND_BIGINT <= scaled < BEYOND_BIGINT:
+            raise OutOfRangeFailure(INTERVAL)
+        return round(scaled)
+
+    return compute
+
+
+def _divide_interval(interval: float, divisor: float) -> float:
+    if divisor == 0.0:
+        raise DivisionByZeroFailure
+    return interval / divisor
+
+
 def _add(left: int, right: int) -> int:
     return left + right
 
@@ -214,6 +240,16 @@ ARITHMETIC = (
         ("/",),
         _numeric(divide_integers, divide_doubles, count=2),
         of_decimals=OF_DECIMALS["divide"],
+    ),
+    Function(
+        "multiply_interval",
+        ("*",),
+        (_interval(_scale_interval(lambda interval, factor: interval * factor), INTERVAL, DOUBLE),),
+    ),
+    Function(
+        "divide_interval",
+        ("/",),
+        (_interval(_scale_interval(_divide_interval), INTERVAL, DOUBLE),),
     ),
     Function(
         "modulo",

@@ -100,7 +100,10 @@ ON_THEIR_OWN: Final = frozenset(
 
 Nor is the one drawn whose arguments the binder knows to be in order.
 """
-FAILING: Final = {"divide", "modulo", "multiply", "to_timestamp", "timestamp_millis"}
+FAILING: Final = {
+    *("divide", "divide_interval", "modulo", "multiply", "multiply_interval"),
+    *("to_timestamp", "timestamp_millis"),
+}
 """The functions that fail rows that are not rare."""
 SEPARATORS: Final = (",", "a", ",,", " ")
 UNITS: Final = ("year", "month", "day", "hour", "minute")

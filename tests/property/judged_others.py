@@ -10,6 +10,7 @@ from fsql.compiler.sqltypes import (
     BIGINT_MIN,
     BOOLEAN,
     DOUBLE,
+    INTERVAL,
     STRING,
     array_of,
 )
@@ -41,6 +42,9 @@ DOUBLES: Final = Column(
         *(None, 0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 2.5, 3.5, -2.5, 7.25, 1e-9, 0.1, -3.0),
         *(1e308, -1e308, 5e-324, INF, -INF, NAN, 20.0, 700.0, 1e22),
     ),
+)
+INTERVALS: Final = Column(
+    INTERVAL, (None, 0, 1, -1, 3, 5, -7, 3_600_000_000, 2**53 + 1, BIGINT_MAX, BIGINT_MIN)
 )
 PLAIN_DOUBLES: Final = Column(DOUBLE, (None, 0.5, -0.5, 0.25, 1.0, -1.0, 2.5, -3.75, 10.0))
 NUMBERS: Final = array_of(BIGINT)
@@ -133,6 +137,14 @@ OTHERS: Final[Mapping[str, list[ComparedFunction]]] = {
     "try_divide": _one("TRY(CASE WHEN {1} <> 0 THEN {0} // {1} END)", INTEGERS, INTEGERS),
     "try_mod": _one(
         "TRY(CASE WHEN {1} = -1 THEN {0} * 0 WHEN {1} <> 0 THEN {0} % {1} END)", INTEGERS, INTEGERS
+    ),
+    "multiply_interval": _one(
+        "TRY_CAST(round_even(CAST(epoch_us({0}) AS DOUBLE) * {1}, 0) AS BIGINT)", INTERVALS, DOUBLES
+    ),
+    "divide_interval": _one(
+        "TRY_CAST(round_even(CAST(epoch_us({0}) AS DOUBLE) / nullif({1}, 0), 0) AS BIGINT)",
+        INTERVALS,
+        DOUBLES,
     ),
     "bitnot": _one("~{0}", INTEGERS),
     "bit_count": _one("bit_count({0})", INTEGERS),

@@ -33,6 +33,7 @@ from fsql.tests.reference.decimals import (
 )
 from fsql.tests.reference.failure import (
     DIVISION_BY_ZERO,
+    OUT_OF_RANGE,
     FailureError,
 )
 from fsql.tests.reference.lines import json_text
@@ -227,6 +228,25 @@ def power(base: float, exponent: float) -> float:
         return math.copysign(math.inf, base) if odd else math.inf
 
 
+def rounded(value: int) -> float:
+    """Return the nearest DOUBLE."""
+    return float(Fraction(value))
+
+
+def divided(value: float, by: float) -> float:
+    """Return a quotient of an interval, which a divisor of zero has not."""
+    if by == 0:
+        raise FailureError(DIVISION_BY_ZERO)
+    return value / by
+
+
+def to_microseconds(value: float) -> int:
+    """Return the nearest integer, of two the even one."""
+    if not math.isfinite(value):
+        raise FailureError(OUT_OF_RANGE)
+    return round(Fraction(value))
+
+
 def substring(value: str, start: int, length: int | None = None) -> str:
     """Return the characters at positions `start` to `start + length - 1`, counted from 1."""
     return "".join(
@@ -262,6 +282,8 @@ FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {
     "subtract": lambda a, b: a - b,
     "multiply": lambda a, b: a * b,
     "divide": divide,
+    "multiply_interval": lambda a, b: to_microseconds(rounded(a) * b),
+    "divide_interval": lambda a, b: to_microseconds(divided(rounded(a), b)),
     "modulo": modulo,
     "negate": lambda a: -a,
     "abs": abs,

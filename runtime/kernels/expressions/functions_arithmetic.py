@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from fsql.compiler.functions.arithmetic import BEYOND_BIGINT
 from fsql.compiler.sqltypes import (
     BIGINT_MIN,
     DATE_MAX,
@@ -263,6 +264,22 @@ def _make_divide(call: Call) -> Kernel:
     return partial(_divider(_LEAST[call.type.kind]))
 
 
+def _interval_scaler(operation: np.ufunc) -> Callable[[Call], Kernel]:
+    """Return the maker of an operation of an INTERVAL and a DOUBLE, rounded to the even microsecond."""
+
+    @np.errstate(all="ignore")
+    def compute(interval_us: Array, factor: Doubles) -> tuple[Array, Codes | None]:
+        scaled = np.rint(operation(interval_us.astype(np.float64), factor))
+        fits = (scaled >= -BEYOND_BIGINT) & (scaled < BEYOND_BIGINT)
+        codes = np.where(fits, np.int16(0), np.int16(OUT_OF_RANGE))
+        if operation is np.divide:
+            codes = np.where(factor == 0.0, np.int16(DIVISION_BY_ZERO), codes)
+        result = np.where(fits, scaled, 0.0).astype(np.int64)
+        return result, codes if codes.any() else None
+
+    return lambda _call: partial(compute)
+
+
 def _make_modulo(call: Call) -> Kernel:
     if call.type.kind in FLOATING:
         return _floating(np.fmod, call)
@@ -315,6 +332,8 @@ MAKERS: Final[dict[str, Callable[[Call], Kernel]]] = {
     "subtract": _make_subtract,
     "multiply": _make_multiply,
     "divide": _make_divide,
+    "multiply_interval": _interval_scaler(np.multiply),
+    "divide_interval": _interval_scaler(np.divide),
     "modulo": _make_modulo,
     "negate": _sign_change(np.negative),
     "abs": _sign_change(np.abs),
