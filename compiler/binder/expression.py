@@ -260,6 +260,10 @@ def _bind_scalar_subquery(binder: ExpressionBinder, written: syntax.ScalarSubque
     return _subqueries(binder, written.span).bind(written)
 
 
+def _bind_array_subquery(binder: ExpressionBinder, written: syntax.ArraySubquery) -> Expression:
+    return _subqueries(binder, written.span).bind_array(written)
+
+
 def _bind_test(
     binder: ExpressionBinder,
     written: syntax.InSubquery | syntax.Exists | syntax.QuantifiedComparison,
@@ -321,6 +325,7 @@ _BINDERS: Mapping[type, Callable[..., Expression]] = {
     syntax.Exists: _bind_test,
     syntax.QuantifiedComparison: _bind_test,
     syntax.ScalarSubquery: _bind_scalar_subquery,
+    syntax.ArraySubquery: _bind_array_subquery,
     syntax.AtTimeZone: bind_at_time_zone,
     syntax.Extract: worded_calls.bind_extract,
     syntax.RoundTime: worded_calls.bind_round_time,

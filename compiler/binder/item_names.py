@@ -20,6 +20,7 @@ _WORDS: Final[Mapping[type, str]] = {
     syntax.Trim: "trim",
     syntax.Exists: "exists",
     syntax.ArrayConstructor: "array",
+    syntax.ArraySubquery: "array",
     syntax.MapConstructor: "map",
     syntax.RowConstructor: "row",
 }

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 from fsql.compiler import syntax
 from fsql.compiler.analysis.properties import covers_key, derived_keys
 from fsql.compiler.binder.aggregate import Groups, make_distinct_names
+from fsql.compiler.binder.array_subquery import as_aggregate
 from fsql.compiler.binder.conditionals import make_case
 from fsql.compiler.binder.decorrelation import split_conditions
 from fsql.compiler.binder.group import make_group
@@ -100,6 +101,15 @@ class SubqueryCollector:
             plan, value = self._single(subquery, keys)
         self._add(plan, outer_keys, keys, written.span)
         return value
+
+    def bind_array(self, written: syntax.ArraySubquery) -> Expression:
+        """Return the array of the rows of a subquery, as `bind` does.
+
+        Raises:
+            Refusal, Abandoned: as `bind`.
+        """
+        value = self.bind(as_aggregate(written))
+        return call("coalesce", value, Literal(value.type, nullable=False, value=()))
 
     def add_row(self, subquery: Subquery) -> tuple[list[Expression], list[Expression]]:
         """Return the columns of an aggregate without GROUP BY, and the conditions of its HAVING.

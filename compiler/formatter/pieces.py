@@ -33,7 +33,15 @@ _STAND_INS: Final = ("_", "1", " ")
 _NAMES: Final = frozenset({"name", "column_keyword"})
 """Rules of a single token that is a name, even if there is a keyword of that name."""
 _WORDS: Final = frozenset(
-    {"WORD", "EXCEPT_COLUMNS", "STREAM_WINDOW", "WITHIN_RANGE", "SINK_WITH", "MATCH_CONDITION"}
+    {
+        "WORD",
+        "EXCEPT_COLUMNS",
+        "STREAM_WINDOW",
+        "WITHIN_RANGE",
+        "SINK_WITH",
+        "MATCH_CONDITION",
+        "ARRAY_QUERY",
+    }
 )
 """The kinds of tokens that are words."""
 TYPE_OPENS: Final = "<"

@@ -1,10 +1,11 @@
-"""WINDOW and WITHIN of ksqlDB, WITH of CREATE SINK, MATCH_CONDITION: which words begin these clauses.
+"""WINDOW and WITHIN of ksqlDB, WITH of CREATE SINK, MATCH_CONDITION, ARRAY: which words begin these clauses.
 
 `FROM t WINDOW TUMBLING (SIZE 1 HOUR) WHERE …` and `FROM t WINDOW w AS (…)` look the same to an automaton with
 one token of look-ahead, which has to know whether WHERE may follow.  So do `JOIN b WITHIN 1 HOUR ON …` and
 `JOIN b WITHIN ON …`, where WITHIN is an alias, and `FROM t WITH (…)` at the end of CREATE SINK, where a query
 could continue with `WITH ORDINALITY` or `TIMESTAMP WITH TIME ZONE`, and
-`ASOF JOIN b MATCH_CONDITION (a.at >= b.at)` and an alias with names of columns.
+`ASOF JOIN b MATCH_CONDITION (a.at >= b.at)` and an alias with names of columns, and `ARRAY(SELECT …)` and a
+call of a function.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ def mark_stream_windows(tokens: list[Token]) -> list[Token]:
     WINDOW is a STREAM_WINDOW before `TUMBLING (` and the like, WITHIN a WITHIN_RANGE before a number, perhaps
     in brackets, unless it follows the brackets of a PATTERN.  WITH is a SINK_WITH before a bracket, in a
     statement that begins with CREATE SINK.  MATCH_CONDITION is one of its own before a bracket, in a join
-    that begins with ASOF.
+    that begins with ASOF.  ARRAY is an ARRAY_QUERY before a query in brackets.
     """
     marked: list[Token] = []
     of_sink = as_of = False
@@ -43,6 +44,9 @@ def mark_stream_windows(tokens: list[Token]) -> list[Token]:
         elif of_sink and kind == "WORD" and token.text.upper() == "WITH":
             following = [each.kind for each in tokens[index + 1 : index + 2]]
             kind = "SINK_WITH" if following == ["LPAR"] else kind
+        elif kind == "WORD" and token.text.upper() == "ARRAY":
+            qualified = index > 0 and tokens[index - 1].kind == "DOT"
+            kind = "ARRAY_QUERY" if not qualified and _begins_query(tokens, index + 1) else kind
         elif kind == "WORD" and token.text.upper() == "ASOF":
             as_of = [each.text.upper() for each in tokens[index + 1 : index + 2]] in _AFTER_ASOF
         elif as_of and kind == "WORD" and token.text.upper() == "MATCH_CONDITION":
@@ -57,6 +61,15 @@ def _begins_sink(tokens: list[Token], index: int) -> bool:
     """Return whether a statement begins with CREATE SINK here."""
     words = [each.text.upper() for each in tokens[index : index + 2]]
     return words == ["CREATE", "SINK"] and (index == 0 or tokens[index - 1].kind == "SEMICOLON")
+
+
+def _begins_query(tokens: list[Token], index: int) -> bool:
+    """Return whether a query in brackets begins here."""
+    brackets = index
+    while index < len(tokens) and tokens[index].kind == "LPAR":
+        index += 1
+    words = [each.text.upper() for each in tokens[index : index + 1]]
+    return index > brackets and words in (["SELECT"], ["WITH"], ["VALUES"])
 
 
 def _names_a_kind(tokens: list[Token]) -> bool:

@@ -35,6 +35,7 @@ from fsql.compiler.syntax.calls import (
 )
 from fsql.compiler.syntax.expressions import (
     ArrayConstructor,
+    ArraySubquery,
     ArrowAccess,
     AtTimeZone,
     Between,
@@ -167,7 +168,7 @@ Literal = (
     | IntervalLiteral
 )
 Operation = Unary | Chain | Not | Logical | Comparison | IsDistinct | Is | Between | Like
-Subquery = InSubquery | QuantifiedComparison | Exists | ScalarSubquery
+Subquery = InSubquery | QuantifiedComparison | Exists | ArraySubquery | ScalarSubquery
 Constructor = ArrayConstructor | RowConstructor | MapConstructor
 Call = FunctionCall | JsonAccess | Lambda | Extract | RoundTime | Trim
 Access = ColumnReference | Subscript | FieldAccess | ArrowAccess | EventTime
@@ -186,6 +187,7 @@ __all__ = [
     "TAKE_LAMBDAS",
     "Access",
     "ArrayConstructor",
+    "ArraySubquery",
     "ArrowAccess",
     "AtTimeZone",
     "Between",

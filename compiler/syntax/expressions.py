@@ -245,6 +245,13 @@ class Exists(Syntax):
 
 
 @dataclass(frozen=True, slots=True)
+class ArraySubquery(Syntax):
+    """`ARRAY(SELECT …)`."""
+
+    query: Query
+
+
+@dataclass(frozen=True, slots=True)
 class ScalarSubquery(Syntax):
     """`(SELECT …)` as a value."""
 

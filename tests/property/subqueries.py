@@ -77,6 +77,7 @@ class _Writer:
                 having = f" HAVING COUNT(*) > 1 OR MAX(v) {self.not_()}IN (SELECT v FROM b)"
             return f"SELECT k, COUNT(*) AS n, {self.value()} AS x {source} GROUP BY k{having}"
         made = self.test("a", 1) if self.random.random() < 0.3 else self.value("a")
+        made = self.array() if self.random.random() < 0.3 else made
         value = f", {made} AS x" if self.random.random() < 0.5 else ""
         return f"SELECT k, v, n{value} {source}"
 
@@ -138,6 +139,17 @@ class _Writer:
         )
         having = " HAVING COUNT(*) <> 1" if self.random.random() < 0.1 else ""
         return f"(SELECT {item} FROM {table} AS {alias}{where}{having})"
+
+    def array(self) -> str:
+        """Return ARRAY of a subquery in an order in which equal values alone tie."""
+        order = f"ORDER BY s.v {self.random.choice(('DESC ', ''))}NULLS LAST"
+        if self.random.random() < 0.3:
+            chosen = self.random.choice(("DISTINCT s.v", "s.v"))
+            limit = self.random.choice(("", " LIMIT 2"))
+            return f"ARRAY(SELECT {chosen} FROM b AS s {order}{limit})"
+        compared = self.random.choice(("=", "<"))
+        where = f"{self.column('s')} {compared} {self.column('a')}"
+        return f"ARRAY(SELECT s.v FROM b AS s WHERE {where} {order})"
 
     def lateral(self) -> str:
         """Return the join of a, or of a and another table, with a LATERAL subquery."""

@@ -36,6 +36,7 @@ MUST_BE_MET = (
     " EXISTS",
     " ANY (",
     " ALL (",
+    "ARRAY(",
     "COUNT(v)",
     " OR ",
     "LATERAL",

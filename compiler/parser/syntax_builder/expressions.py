@@ -329,6 +329,11 @@ def at_time_zone(
     return syntax.AtTimeZone(span, operand, zone)
 
 
+def array_subquery(span: Span, _array: Token, query: syntax.Query) -> syntax.ArraySubquery:
+    """Return `ARRAY(SELECT …)`."""
+    return syntax.ArraySubquery(span, query)
+
+
 def scalar_subquery(span: Span, query: syntax.Query) -> syntax.ScalarSubquery:
     """Return `(SELECT …)` as a value."""
     return syntax.ScalarSubquery(span, query)
