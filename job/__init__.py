@@ -47,6 +47,7 @@ The console, the library and the worker processes use it.  It handles files and 
 | `readers`                          | who reads each split, for `fsql tick propose --readers`            |
 | `choices_file`                     | the choices of a plan in a file that a user edits                  |
 | `stop`, `failing_expression`       | the row that stopped a job, and the expression at fault            |
+| `row_place`                        | where that row is in its file                                      |
 | `session`                          | the library: `sql`, `compile`, `run`, `Session`                    |
 | `memory`, `changes`, `net_rows`    | tables of the library's user; the results that the user gets       |
 | `result_rows`                      | rows of released changes, as the user sees them                    |

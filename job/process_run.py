@@ -34,7 +34,13 @@ from fsql.job.description import (
 from fsql.job.file_uses import FileUses
 from fsql.job.first_plan import first_plan
 from fsql.job.functions import modules_of
-from fsql.job.graph_tick import change_plan, complete_change, frozen_ordinals, with_ordinals
+from fsql.job.graph_tick import (
+    change_plan,
+    complete_change,
+    frozen_ordinals,
+    newest_manifest,
+    with_ordinals,
+)
 from fsql.job.hosting import hosting_flags
 from fsql.job.listener import joining_address, open_listener
 from fsql.job.planning import choose_plan, open_splits, source_surroundings
@@ -70,6 +76,7 @@ if TYPE_CHECKING:
     from fsql.job.process_options import ProcessOptions
     from fsql.runtime.drivers.processes.job_state import OpenCoordination
     from fsql.runtime.drivers.processes.lines import Finished, ProgressReport
+    from fsql.runtime.ports import SourceOffset
 
 
 def run_on_processes(
@@ -175,7 +182,21 @@ def _outcome(
     if stopped is None:
         record_finished(state)
         return None
-    return stop_error(stopped, job.compiled, job.splits, rows_out)
+    return stop_error(stopped, job.compiled, job.splits, rows_out, _resumed(job, state))
+
+
+def _resumed(job: PreparedJob, state: Path) -> dict[tuple[int, int], SourceOffset]:
+    """Return where the newest snapshot resumes each split, by the ordinal of its table and its number."""
+    try:
+        manifest = newest_manifest(state)
+    except FsqlError:
+        return {}
+    points = {} if manifest is None else {point.front: point for point in manifest.fronts}
+    return {
+        (task.ordinal, task.split): points[task.number].source_offset
+        for task in job.fronts
+        if task.number in points
+    }
 
 
 def _continue_begun(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
@@ -14,6 +15,7 @@ from fsql.compiler.functions.timestamps import format_timestamp
 from fsql.compiler.logical import TimeKind
 from fsql.compiler.text.source import SourceText
 from fsql.job.failing_expression import failing_labels
+from fsql.job.row_place import place_of
 from fsql.runtime.batch import PUNCTUATION, TIME_START, origin_parts
 
 if TYPE_CHECKING:
@@ -23,18 +25,23 @@ if TYPE_CHECKING:
     from fsql.job.compilation import Compiled
     from fsql.runtime.batch import Root
     from fsql.runtime.dataflow.barrier import Stopped
-    from fsql.runtime.ports import DeadLetter, Split
+    from fsql.runtime.ports import DeadLetter, RowPlace, SourceOffset, Split
 
 _REJECT_HELP: Final = "to skip such rows, set 'on_error' = 'reject' and 'rejects_path' = '…'"
 
 
 def stop_error(
-    stopped: Stopped, compiled: Compiled, splits: Mapping[int, Sequence[Split]], rows_released: int
+    stopped: Stopped,
+    compiled: Compiled,
+    splits: Mapping[int, Sequence[Split]],
+    rows_released: int,
+    resumed: Mapping[tuple[int, int], SourceOffset] = MappingProxyType({}),
 ) -> FsqlError:
     """Return the error of a job that stopped.
 
     It points at the failed expression in the script; if that is unknown, or the row is malformed, it names
-    the source of the row instead.
+    the source of the row instead.  `resumed` has a source offset before the row for splits that may not be
+    read from their beginning again, by the ordinal of the table and the number of the split.
     """
     code = f"E{stopped.code}"
     rows = "row was" if rows_released == 1 else "rows were"
@@ -46,15 +53,19 @@ def stop_error(
     ordinal, number, row = origin_parts(stopped.root.origin)
     table = next(table for table in compiled.job.tables if table.ordinal == ordinal)
     split = splits[ordinal][number]
-    notes = [f"the row is row {count_text(row + 1)} of {_quoted_name(split, table)}", released]
+    which = f"the row is row {count_text(row + 1)} of {_quoted_name(split, table)}"
+    notes = [which, released]
     time = _time_note(table, stopped.root)
     if time:
         notes.insert(1, time)
     if stopped.dead_letter is None:
         message = f'{CODES[code].title}, caused by a row of table "{table.name}"'
-        return _locate(
-            compiled, stopped, Diagnostic(code, message, notes=tuple(notes)), _source_name(split)
-        )
+        place = place_of(split, row, resumed.get((ordinal, number)))
+        source = _source_name(split)
+        if place is not None:
+            source = f"{_source_name(split, place.file)}{_line(place)}"
+            notes[notes.index(which)] = f"{which}, at {source}"
+        return _locate(compiled, stopped, Diagnostic(code, message, notes=tuple(notes)), source)
     message = f'malformed row of table "{table.name}": {_fault(stopped.dead_letter)}'
     if stopped.dead_letter.excerpt:
         notes.insert(0, f"the line is {stopped.dead_letter.excerpt}")
@@ -86,13 +97,11 @@ def _fault(dead_letter: DeadLetter) -> str:
     )
 
 
-def _line(dead_letter: DeadLetter) -> str:
-    """Return line and byte of a malformed row, as far as they are known."""
-    if dead_letter.line < 1:
+def _line(row: DeadLetter | RowPlace) -> str:
+    """Return line and byte of a row, as far as they are known."""
+    if row.line < 1:
         return ""
-    return f":{dead_letter.line}" + (
-        f" (byte {dead_letter.byte:,})" if dead_letter.byte >= 0 else ""
-    )
+    return f":{row.line}" + (f" (byte {row.byte:,})" if row.byte >= 0 else "")
 
 
 def _source_name(split: Split, file: str = "") -> str:

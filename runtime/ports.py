@@ -7,7 +7,7 @@ protocols; `fsql.connectors` and `fsql.runtime.drivers` implement them.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
 
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.compiler.logical import ROWS_MAX
@@ -41,6 +41,15 @@ class DeadLetter:
     field: str
     reason: str
     excerpt: str
+    file: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RowPlace:
+    """Where a row begins: line (from 1) and byte; `file` is "" unless its split consists of several files."""
+
+    line: int
+    byte: int
     file: str = ""
 
 
@@ -142,6 +151,18 @@ class Split(Protocol):
         Raises:
             FsqlError: E531, if the split cannot be opened; E536, if the data before the offset is not
                 what was read.
+        """
+
+
+@runtime_checkable
+class LocatesRows(Protocol):
+    """A split or reader that knows where the rows are that were read last."""
+
+    def place_of(self, row: int) -> RowPlace | None:
+        """Return where a row begins, by its number; None if that is not known.
+
+        Raises:
+            FsqlError: E535, if the operating system fails to read.
         """
 
 

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from fsql.compiler.connectors import FILE_METADATA, METADATA, partition_name
 from fsql.connectors.file.partitions import partition_value
-from fsql.runtime.ports import Chunk
+from fsql.runtime.ports import Chunk, LocatesRows
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from fsql.compiler.schema import Schema
     from fsql.connectors.file.source import FileSplit
     from fsql.formats.factories import FileSplit as WholeFile
-    from fsql.runtime.ports import SourceOffset, SplitReader, Wait
+    from fsql.runtime.ports import RowPlace, SourceOffset, SplitReader, Wait
 
 
 def metadata_of(table: Table) -> tuple[str, ...]:
@@ -107,6 +107,14 @@ class MetadataReader:
             return chunk
         added = [self._column(key, chunk) for key in self._keys]
         return replace(chunk, columns=[*chunk.columns, *added])
+
+    def place_of(self, row: int) -> RowPlace | None:
+        """Return where a row begins; None if that is not known.
+
+        Raises:
+            FsqlError: E535, if the operating system fails to read.
+        """
+        return self._inner.place_of(row) if isinstance(self._inner, LocatesRows) else None
 
     def bytes_passed(self) -> int:
         """Return the position of the reader in its file, in bytes."""

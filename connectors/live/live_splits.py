@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from contextlib import ExitStack, closing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
@@ -42,10 +42,12 @@ if TYPE_CHECKING:
     from fsql.connectors.streams.blocks import Blocks
     from fsql.formats.lines import LineDecoder
     from fsql.formats.settings import Settings
-    from fsql.runtime.ports import SourceOffset, Split
+    from fsql.runtime.ports import RowPlace, SourceOffset, Split
 
 _BLOCK_BYTES: Final = 1 << 20
 _MIB: Final = 1 << 20
+_KEPT_ROWS_MAX: Final = 65_536
+"""How many rows before the last chunk have a known place: an expression may have failed in one of them."""
 
 OnNotice = Callable[[str], None]
 """Called with a notice for the user, in the thread that reads the source."""
@@ -186,6 +188,8 @@ class StreamSplit:
     decoder: Callable[[], LineDecoder]
     bounds: BoundOptions
     block_bytes: int = _BLOCK_BYTES
+    readers: list[LineReader] = field(default_factory=list, compare=False)
+    """The readers that were opened, of which there is one in a run."""
 
     def open(self, source_offset: SourceOffset | None = None) -> LineReader:
         """Return a reader that returns available input and never blocks.
@@ -200,7 +204,13 @@ class StreamSplit:
         except OSError as error:
             raise paths.open_error("E531", self.name, error) from None
         blocks = _add_clock(LiveBlocks(descriptor, self.name, self.block_bytes), self.bounds)
-        return LineReader(blocks, self.decoder(), header_of=self.name)
+        reader = LineReader(blocks, self.decoder(), header_of=self.name, rows_kept=_KEPT_ROWS_MAX)
+        self.readers.append(reader)
+        return reader
+
+    def place_of(self, row: int) -> RowPlace | None:
+        """Return where a row begins; None if it is not one of the last that were read."""
+        return self.readers[-1].place_of(row) if self.readers else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,6 +222,8 @@ class InflowSplit:
     decoder: Callable[[], LineDecoder]
     bounds: BoundOptions
     root: Path | None = None
+    readers: list[LineReader] = field(default_factory=list, compare=False)
+    """The readers that were opened, of which there is one in a run."""
 
     def open(self, source_offset: SourceOffset | None = None) -> LineReader:
         """Open the inflow, and return a reader of it.
@@ -227,7 +239,16 @@ class InflowSplit:
         blocks.feed = Feed(inflow, PipeOutflow(writing), blocks.on_failure)
         bounded = _add_clock(blocks, self.bounds)
         places = inflow.places if isinstance(inflow, LocatedInflow) else None
-        return LineReader(bounded, self.decoder(), header_of=self.name, places=places)
+        header_of, rows_kept = self.name, _KEPT_ROWS_MAX
+        reader = LineReader(
+            bounded, self.decoder(), header_of=header_of, places=places, rows_kept=rows_kept
+        )
+        self.readers.append(reader)
+        return reader
+
+    def place_of(self, row: int) -> RowPlace | None:
+        """Return where a row begins; None if it is not one of the last that were read."""
+        return self.readers[-1].place_of(row) if self.readers else None
 
 
 def _add_clock(blocks: Blocks, options: BoundOptions) -> Blocks:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from fsql.connectors.streams.blocks import Arrived, AtLeast, AtMost
+from fsql.connectors.streams.passed_lines import PassedLines
 from fsql.connectors.streams.replay import add_length, read_length
 from fsql.formats.lines import LineCutter
 from fsql.runtime.ports import Chunk, SourceOffset, Wait
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from fsql.connectors.live.places import Places
     from fsql.connectors.streams.blocks import Blocks
     from fsql.formats.lines import LineDecoder, LineJoiner, Lines
+    from fsql.runtime.ports import RowPlace
 
 _WAIT_SECONDS_MIN: Final = 0.001
 _WAIT_SECONDS_MAX: Final = 0.004
@@ -35,12 +37,15 @@ class LineReader:
         *,
         header_of: str | None = None,
         places: Places | None = None,
+        rows_kept: int = 0,
     ) -> None:
         """Continue at `source_offset`, where the blocks begin.
 
         `header_of` names the source if its header is still to be read; None if the decoder has it.  `places`
-        are those of the rows, if the blocks are of several files.
+        are those of the rows, if the blocks are of several files.  The reader knows where the rows of the
+        last chunk are, and at least `rows_kept` before them.
         """
+        self._passed = PassedLines(rows_kept)
         self._places = places
         self._header_of = header_of
         self._blocks = blocks
@@ -88,8 +93,10 @@ class LineReader:
         row, _, byte, _ = self._offset
         unknown_before, nulled_before = self._decoder.unknown_fields, self._decoder.nulled_fields
         columns, rows, dead_letters = self._decoder.decode(lines, row)
+        self._passed.add(row, lines)
         if self._places is not None:
             dead_letters = self._places.locate(dead_letters, lines.end_byte)
+            self._places.forget(self._passed.first_byte)
         unknown = self._decoder.unknown_fields - unknown_before
         nulled = self._decoder.nulled_fields - nulled_before
         self._offset = SourceOffset(row + len(lines), lines.end_number, lines.end_byte)
@@ -99,6 +106,17 @@ class LineReader:
         arrivals = None if arrived is None else np.full(len(rows), arrived, np.int64)
         bounds = (self._time_at_most, None, arrivals)
         return Chunk(columns, rows, dead_letters, read, unknown, *bounds, nulled)
+
+    def place_of(self, row: int) -> RowPlace | None:
+        """Return where a row begins, None if it is not one of the last that were read.
+
+        Raises:
+            FsqlError: E535, if the operating system fails to read.
+        """
+        place = self._passed.place_of(row)
+        if place is None or self._places is None:
+            return place
+        return self._places.locate([place], self._offset.byte)[0]
 
     def bytes_passed(self) -> int:
         """Return how far the reader is in its file."""

@@ -221,7 +221,7 @@ def test_a_malformed_row_stops_the_job(folder: Path, engine: str) -> None:
 
 @pytest.mark.parametrize("engine", ["columnar", "model"])
 def test_an_expression_that_fails_stops_the_job(folder: Path, engine: str) -> None:
-    (folder / "numbers.jsonl").write_text('{"n":2}\n{"n":1}\n{"n":0}\n{"n":4}\n')
+    (folder / "numbers.jsonl").write_text('{"n":2}\n\n{"n":1}\n{"n":0}\n{"n":4}\n')
     script = f"{NUMBERS}SELECT 4 / n AS quarter FROM numbers"
     code, out, err = fsql("run", "--engine", engine, "-e", script)
     assert (code, out) == (3, '{"quarter":2}\n{"quarter":4}\n')
@@ -232,7 +232,7 @@ def test_an_expression_that_fails_stops_the_job(folder: Path, engine: str) -> No
         "  |\n"
         "2 | SELECT 4 / n AS quarter FROM numbers\n"
         "  |        ^^^^^\n"
-        '  = note: the row is row 3 of file "numbers.jsonl"\n'
+        '  = note: the row is row 3 of file "numbers.jsonl", at numbers.jsonl:4 (byte 17)\n'
         "  = note: 2 rows were released before the job stopped\n"
         "  = help: Use `a / NULLIF(b, 0)`, or cast to DOUBLE, where the result is Infinity or NaN.\n"
     )
@@ -268,7 +268,7 @@ def test_a_failing_row_of_event_time_is_told_with_its_time(folder: Path) -> None
     assert (code, out) == (3, '{"inverse":1}\n')
     assert err.splitlines()[4:7] == [
         "  |        ^^^^^",
-        '  = note: the row is row 1 of file "splits/b.jsonl"',
+        '  = note: the row is row 1 of file "splits/b.jsonl", at splits/b.jsonl:1 (byte 0)',
         "  = note: event time was 2024-01-01T00:00:05.500Z",
     ]
 

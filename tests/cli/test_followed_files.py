@@ -188,3 +188,19 @@ def test_malformed_rows_have_file_line_and_byte(tmp_path: Path, flags: tuple[str
         "  = help: Correct the record, or set `'on_error' = 'reject'`.\n"
         "  = help: to skip such rows, set 'on_error' = 'reject' and 'rejects_path' = '…'\n"
     )
+
+
+@pytest.mark.parametrize("flags", [(), ("--state", "state"), ("--workers", "2")])
+def test_rows_whose_expressions_fail_have_file_line_and_byte(
+    tmp_path: Path, flags: tuple[str, ...]
+) -> None:
+    (tmp_path / "in").mkdir()
+    append(tmp_path / "in/a.jsonl", *rows(1, 2))
+    append(tmp_path / "in/b.jsonl", "", *rows(3), "", *rows(0, 4))
+    arguments = [str(tmp_path / each) if each == "state" else each for each in flags]
+    (tmp_path / "job.sql").write_text(table("in") + "SELECT 12 / n AS part FROM t;")
+    with process("run", "-q", *arguments, str(tmp_path / "job.sql")) as run:
+        out, err = run.communicate()
+    assert out == b'{"part":12}\n{"part":6}\n{"part":4}\n'
+    place = f"{tmp_path}/in/b.jsonl:4 (byte 10)"
+    assert f'  = note: the row is row 4 of table "t", at {place}\n' in err.decode()

@@ -19,7 +19,7 @@ from fsql.connectors.live.piece_journal import decode_pieces
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from fsql.runtime.ports import DeadLetter
+    from fsql.connectors.live.places import PlacedT
 
 JOURNAL: Final = "followed"
 
@@ -36,13 +36,15 @@ class PassedPlaces:
         """Add a piece, before its bytes can be read."""
         self._pieces.append(piece)
 
-    def locate(self, dead_letters: list[DeadLetter], end: int) -> list[DeadLetter]:
-        """Return the dead letters with their places, and forget pieces before `end`; see `Places`."""
-        if dead_letters:
-            dead_letters = _located(dead_letters, list(self._pieces), self._root)
+    def locate(self, rows: list[PlacedT], end: int) -> list[PlacedT]:
+        """Return rows with their places; see `Places`."""
+        del end
+        return _located(rows, list(self._pieces), self._root) if rows else rows
+
+    def forget(self, end: int) -> None:
+        """Forget the pieces before `end`."""
         while self._pieces and self._pieces[0].stop <= end:
             self._pieces.popleft()
-        return dead_letters
 
 
 class LoggedPlaces:
@@ -54,29 +56,30 @@ class LoggedPlaces:
         self._root = root
         self._pieces: list[FilePiece] = []
 
-    def locate(self, dead_letters: list[DeadLetter], end: int) -> list[DeadLetter]:
-        """Return the dead letters with their places; see `Places`.
+    def locate(self, rows: list[PlacedT], end: int) -> list[PlacedT]:
+        """Return rows with their places; see `Places`.
 
         Raises:
             FsqlError: E535, if the journal cannot be read.
         """
-        if not dead_letters:
-            return dead_letters
+        if not rows:
+            return rows
         if not self._pieces or self._pieces[-1].stop < end:
             try:
                 pieces = decode_pieces(self._path.read_bytes(), FilePiece)
             except OSError as error:
                 raise paths.io_error("reading", str(self._path), error) from None
             self._pieces = [piece for piece in pieces if piece.size]
-        return _located(dead_letters, self._pieces, self._root)
+        return _located(rows, self._pieces, self._root)
+
+    def forget(self, end: int) -> None:
+        """Do nothing: the journal remains."""
 
 
-def _located(
-    dead_letters: Sequence[DeadLetter], pieces: Sequence[FilePiece], root: Path
-) -> list[DeadLetter]:
+def _located(rows: Sequence[PlacedT], pieces: Sequence[FilePiece], root: Path) -> list[PlacedT]:
     starts = [piece.start for piece in pieces]
     located = []
-    for each in dead_letters:
+    for each in rows:
         piece = pieces[bisect_right(starts, each.byte) - 1]
         line = piece.line + each.line - piece.log_line
         byte = piece.begin + each.byte - piece.start
