@@ -296,22 +296,22 @@ def explain(
     from fsql.job.compilation import compile_job
     from fsql.job.explain_stage import FormatError, check_output, explain_stage, format_of
 
-    form = flags["form"] or ("json" if reporter.json else format_of(output.name))
-    if flags["name"] is not None or flags["state"] is not None:
-        click.echo(explain_job(script, text, form, flags), file=output, nl=False)
-        return
-    the_script = one_script(script, text, dict(flags["parameters"]))
-    options = _run_options(flags["workers"], flags["policy"], profile=flags["profile"])
+    form = flags["form"] or ("json" if reporter.json else None)
     try:
-        result = compile_job(the_script)
-        warn_unused_parameters([the_script], reporter)
-        shown = explain_stage(result, flags["stage"], form, options, trace=flags["trace"])
+        if flags["name"] is not None or flags["state"] is not None:
+            form = form or format_of(output.name)
+            shown = explain_job(script, text, form, flags)
+        else:
+            the_script = one_script(script, text, dict(flags["parameters"]))
+            options = _run_options(flags["workers"], flags["policy"], profile=flags["profile"])
+            result = compile_job(the_script)
+            warn_unused_parameters([the_script], reporter)
+            if output.name != "-":
+                check_output(result, output.name)
+            form = form or format_of(output.name)
+            shown = explain_stage(result, flags["stage"], form, options, trace=flags["trace"])
     except FormatError as error:
         raise click.UsageError(str(error)) from None
-    if output.name == "-":
-        click.echo(shown, nl=False)
-        return
-    check_output(result, output.name)
     click.echo(shown, file=output, nl=False)
 
 

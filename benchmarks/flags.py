@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from fsql.compiler.connectors import SHARDS_MAX
+from fsql.console.flags import check_picture
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -63,7 +64,7 @@ def picture(what: str = "the latency over time") -> Flag:
     """Return the flag for a file with a picture."""
     kind = click.File("w", encoding="utf-8", lazy=True)
     help_ = f"File for an SVG picture of {what}."
-    return click.option("--picture", type=kind, metavar="FILE", help=help_)
+    return click.option("--picture", type=kind, callback=check_picture, metavar="FILE", help=help_)
 
 
 exponents = click.option(

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from pathlib import Path, PurePath
+from typing import TYPE_CHECKING, Any, Final, TextIO, TypeVar
 
 import click
 
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     Flag = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 WORKERS_MAX: Final = 64
+
+PictureT = TypeVar("PictureT", Path, TextIO)
 
 
 class NameAndValue(click.ParamType[tuple[str, str]]):
@@ -113,6 +115,20 @@ profile = click.option(
     metavar="FILE",
     help="Choose the first plan by a profile of the input, made by fsql stats profile.",
 )
+
+
+def check_picture(
+    context: click.Context, parameter: click.Parameter, file: PictureT | None
+) -> PictureT | None:
+    """Check that the file of a picture, which is SVG, does not have the suffix of something else.
+
+    Raises:
+        click.UsageError: if it does.
+    """
+    del context, parameter
+    if file is not None and PurePath(file.name).suffix not in {"", ".svg"}:
+        raise click.UsageError("--picture writes SVG: it requires a FILE with suffix .svg")
+    return file
 
 
 explain_to = click.option(

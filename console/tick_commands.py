@@ -9,7 +9,7 @@ import click
 
 from fsql.console.cluster_commands import cluster_directory
 from fsql.console.commands import pass_reporter
-from fsql.console.flags import WORKERS_MAX, Numbers
+from fsql.console.flags import WORKERS_MAX, Numbers, check_picture
 from fsql.console.state_of_job import any_state, state_of, wait_seconds
 
 if TYPE_CHECKING:
@@ -138,6 +138,7 @@ def tick_plan(
     "--picture",
     metavar="FILE",
     type=click.Path(dir_okay=False, path_type=Path),
+    callback=check_picture,
     help="Also draw the load of each worker over time, and what each tick changed, as SVG.",
 )
 @pass_reporter

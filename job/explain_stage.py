@@ -24,7 +24,13 @@ if TYPE_CHECKING:
 
     Printer = Callable[[Compiled, RunOptions], str]
 
-_SUFFIXES: Final = {".json": "json", ".mmd": "mermaid", ".svg": "svg", ".html": "html"}
+_SUFFIXES: Final = {
+    ".txt": "text",
+    ".json": "json",
+    ".mmd": "mermaid",
+    ".svg": "svg",
+    ".html": "html",
+}
 
 PRINTERS: Final[Mapping[tuple[str, str], Printer]] = {
     ("syntax", "text"): lambda result, _: syntax_text(result.syntax),
@@ -65,7 +71,7 @@ PRINTERS: Final[Mapping[tuple[str, str], Printer]] = {
 
 
 class FormatError(Exception):
-    """A stage is not available in a format; the message lists its formats."""
+    """There is no such format, or a stage is not available in it; the message lists those there are."""
 
 
 def check_output(result: Compiled, output: str) -> None:
@@ -79,8 +85,19 @@ def check_output(result: Compiled, output: str) -> None:
 
 
 def format_of(output: str) -> str:
-    """Return the format by the suffix of an output file; text by default."""
-    return next((form for suffix, form in _SUFFIXES.items() if output.endswith(suffix)), "text")
+    """Return the format by the suffix of an output file; text without a suffix.
+
+    Raises:
+        FormatError: if no format has the suffix.
+    """
+    suffix = Path(output).suffix
+    form = _SUFFIXES.get(suffix) if suffix else "text"
+    if form is None:
+        known = ", ".join(_SUFFIXES)
+        raise FormatError(
+            f'no format has the suffix {suffix} of "{output}": use {known}, or --format'
+        )
+    return form
 
 
 def explain_stage(

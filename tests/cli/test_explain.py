@@ -80,10 +80,36 @@ def test_a_format_that_a_stage_does_not_have() -> None:
 
 
 def test_the_name_of_the_output_says_the_format(tmp_path: Path) -> None:
-    for name, form in (("a.svg", "svg"), ("a.mmd", "mermaid"), ("a.json", "json"), ("a", "text")):
+    for name, form in (("a.svg", "svg"), ("a.mmd", "mermaid"), ("a.json", "json")):
         assert fsql("explain", BANK, "--stage", "graph", "-o", tmp_path / name) == (0, "", "")
         shown = fsql("explain", BANK, "--stage", "graph", "--format", form).out
         assert (tmp_path / name).read_text() == shown
+
+
+def test_text_has_a_suffix_of_its_own_or_none(tmp_path: Path) -> None:
+    for name in ("a.txt", "a"):
+        assert fsql("explain", BANK, "-o", tmp_path / name) == (0, "", "")
+        assert (tmp_path / name).read_text() == fsql("explain", BANK).out
+
+
+def test_a_suffix_that_no_format_has_is_refused(tmp_path: Path) -> None:
+    output = tmp_path / "plan.png"
+    code, out, err = fsql("explain", BANK, "-o", output)
+    assert (code, out) == (2, "")
+    assert err.endswith(
+        f'Error: no format has the suffix .png of "{output}":'
+        " use .txt, .json, .mmd, .svg, .html, or --format\n"
+    )
+    assert not output.exists()
+    assert fsql("explain", BANK, "--format", "json", "-o", output) == (0, "", "")
+    assert output.read_text() == fsql("explain", BANK, "--format", "json").out
+
+
+def test_pictures_are_svg(tmp_path: Path) -> None:
+    for command in (("tick", "list", "--state", tmp_path), ("bench", "recovery")):
+        code, out, err = fsql(*command, "--picture", tmp_path / "picture.png")
+        assert (code, out) == (2, "")
+        assert err.endswith("Error: --picture writes SVG: it requires a FILE with suffix .svg\n")
 
 
 def test_a_page_of_the_logical_plan_goes_by_the_suffix(tmp_path: Path) -> None:
