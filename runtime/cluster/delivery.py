@@ -210,8 +210,12 @@ def delivery_of(
     Raises:
         PositionRefusedError: if it has lost stored rows.
     """
-    is_new = position == START and output.since == start
-    return Delivery(output.option, position, window, rows_max, START if is_new else start)
+    if position == START and output.since == start:
+        # No rows are below the position at which the output was added: all of them are released.
+        delivery = Delivery(output.option, position, window, rows_max)
+        delivery.advance(start)
+        return delivery
+    return Delivery(output.option, position, window, rows_max, start)
 
 
 def row_count(contents: Contents) -> int:

@@ -203,6 +203,20 @@ def test_a_running_job_is_changed_again_and_again(change: Change) -> None:
     assert change.written("counts") == change.expected(COUNT_SINK + COUNTS)["counts"]
 
 
+def test_a_changed_job_is_changed_again_before_it_has_released_anything(change: Change) -> None:
+    change.start(COUNT_SINK + COUNTS)
+    change.deploy(COUNT_SINK + COPY_SINK + COUNTS + UPPER)
+    change.deploy(COUNT_SINK + COPY_SINK + COUNTS + LOWER)
+    change.finish()
+    assert change.written("counts") == change.expected(COUNT_SINK + COUNTS)["counts"]
+    upper = change.expected(COPY_SINK + UPPER)["copies"]
+    lower = change.expected(COPY_SINK + LOWER)["copies"]
+    copies = change.written("copies")
+    begin = len(lower) - len(copies)
+    turn = next((n for n, line in enumerate(copies) if line != upper[begin + n]), len(copies))
+    assert copies == upper[begin : begin + turn] + lower[begin + turn :]
+
+
 def test_a_new_table_needs_a_rebuild(change: Change) -> None:
     change.start(COUNT_SINK + COUNTS)
     more = (

@@ -22,7 +22,9 @@ from fsql.runtime.cluster.delivery import (
     Delivery,
     DeliveryOption,
     PositionRefusedError,
+    delivery_of,
 )
+from fsql.runtime.cluster.job_spec import Output
 from fsql.runtime.dataflow.barrier import DeadLetters, LateRows, Released
 from fsql.runtime.ports import DeadLetter, Release
 
@@ -292,6 +294,17 @@ def test_every_row_comes_once_and_in_order_whatever_fails(seed: int, kind: Kind)
     while snapshot != END:
         snapshot = run_epoch(random, rows, consumer, snapshot, kind)
     assert consumer.rows == rows
+
+
+def test_an_added_output_is_complete_where_it_begins() -> None:
+    """A snapshot at the position at which the output was added waits for no rows."""
+    begins = Root(5, 0)
+    delivery = delivery_of(Output(EXACTLY_ONCE, since=begins), START, 2, 10, begins)
+    assert (delivery.position, delivery.complete_below) == (START, begins)
+    assert delivery.reach() == [Bundle(START, begins, 0, last=True, contents=None)]
+    assert delivery.complete_below == START
+    delivery.acknowledge(begins)
+    assert delivery.complete_below == begins
 
 
 def test_every_delivery_that_can_be_asked_for_is_known() -> None:
