@@ -31,7 +31,9 @@ from fsql.compiler.binder.report import Abandoned, Refusal, no_column, not_imple
 from fsql.compiler.binder.scope import Field, Scope, matches, names_text
 from fsql.compiler.binder.time_zone import bind_at_time_zone
 from fsql.compiler.diagnostics.near_names import near_name
+from fsql.compiler.expression import ColumnRef
 from fsql.compiler.functions.coercion import coerce
+from fsql.compiler.node import walk
 from fsql.compiler.sqltypes import BOOLEAN, Kind
 
 if TYPE_CHECKING:
@@ -257,7 +259,11 @@ def _bind_literal(binder: ExpressionBinder, literal: syntax.Literal) -> Expressi
 
 
 def _bind_scalar_subquery(binder: ExpressionBinder, written: syntax.ScalarSubquery) -> Expression:
-    return _subqueries(binder, written.span).bind(written)
+    value = _subqueries(binder, written.span).bind(written)
+    for part in walk(value):
+        if isinstance(part, ColumnRef):  # one of this query, that the subquery names
+            binder.spans.setdefault(part, written.span)
+    return value
 
 
 def _bind_array_subquery(binder: ExpressionBinder, written: syntax.ArraySubquery) -> Expression:

@@ -30,9 +30,9 @@ from fsql.compiler.binder.items import bind_items
 from fsql.compiler.binder.join import columns_in, renumber
 from fsql.compiler.binder.lateral import as_elements, gives_elements
 from fsql.compiler.binder.limit import bind_first_rows
+from fsql.compiler.binder.one_row import bind_one_row, resolve_outer
 from fsql.compiler.binder.operators import combine_balanced
 from fsql.compiler.binder.outer_join import with_columns
-from fsql.compiler.binder.pending import OuterValue, replace_pending
 from fsql.compiler.binder.references import parts_without_subqueries
 from fsql.compiler.binder.relation import (
     Relation,
@@ -48,20 +48,19 @@ from fsql.compiler.binder.scope import Scope, fields_of
 from fsql.compiler.binder.subquery import (
     Rows,
     bind_items_of,
-    has_aggregate_call,
+    is_one_row,
     refuse_outer,
 )
-from fsql.compiler.expression import ColumnRef, Literal
+from fsql.compiler.expression import Literal
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
     from fsql.compiler.binder.context import Context
     from fsql.compiler.binder.declared_functions import Functions
     from fsql.compiler.binder.items import Item
     from fsql.compiler.binder.query_binder import QueryBinder
     from fsql.compiler.binder.scope import Layer
-    from fsql.compiler.binder.source_spans import SourceSpans
     from fsql.compiler.binder.subquery import Subquery
     from fsql.compiler.expression import Expression
     from fsql.compiler.logical import Plan
@@ -121,7 +120,7 @@ class LateralBinder:
             )
         rows = self.bind_rows(select, self.outer.fields)
         used = named_outside_where(query, select, rows, self.outer)
-        if _is_one_row(select):
+        if is_one_row(select):
             return self._with_row(written, select, rows, used)
         if _is_plain(query, select) and not (used and self.left):
             return self._plain(written, select, rows, used)
@@ -140,18 +139,13 @@ class LateralBinder:
             )
         if select.windows or select.qualify is not None or select.emit is not None:
             raise not_implemented("WINDOW, QUALIFY and EMIT in LATERAL", select.span)
-        values_of: dict[int, int] = {}
-        if split_conditions(rows, spans)[1] or used:
-            rows, values_of = with_outer_values(rows, self.outer, used, written.span, spans)
-        subquery = bind_items_of(select, query.span, rows, context)
-
-        subquery = _with_outer_columns(subquery, values_of, spans)
+        subquery = bind_one_row(select, query.span, rows, (self.outer, used), context)
         collector = SubqueryCollector(context, self.bind_subquery, self.outer)
         values, having = collector.add_row(subquery)
         plan, resolve = collector.attach(self.outer.plan)
 
         values, kept = (
-            [_resolve_outer(resolve(each), spans) for each in part] for part in (values, having)
+            [resolve_outer(resolve(each), spans) for each in part] for part in (values, having)
         )
         if self.left and kept:
             condition = combine_balanced("and", kept)
@@ -305,13 +299,6 @@ def reads_tables(written: syntax.Relation, functions: Functions) -> bool:
     return not all(gives_elements(each, functions) for each in written.query.body.relations)
 
 
-def _is_one_row(select: syntax.Select) -> bool:
-    """Return whether a SELECT is an aggregate without GROUP BY, which has one row."""
-    return select.group_by is None and (
-        select.having is not None or has_aggregate_call(select.items)
-    )
-
-
 def _is_plain(query: syntax.Query, select: syntax.Select) -> bool:
     """Return whether each row of a SELECT depends on one row of its FROM."""
     if query.limit is not None or query.offset is not None or select.qualify is not None:
@@ -322,39 +309,6 @@ def _is_plain(query: syntax.Query, select: syntax.Select) -> bool:
         and not (select.distinct or select.distinct_on or select.windows)
         and select.emit is None
         and not any(isinstance(part, syntax.FunctionCall) and part.over for part in calls)
-    )
-
-
-def _with_outer_columns(
-    subquery: Subquery, values_of: Mapping[int, int], spans: SourceSpans
-) -> Subquery:
-    """Return a subquery whose columns of the outer query have a value also if there is no group."""
-
-    def replaced(expression: Expression) -> Expression:
-        return replace_pending(
-            expression,
-            lambda part: (
-                OuterValue(part.type, part.nullable, values_of[part.index])
-                if isinstance(part, ColumnRef) and part.index in values_of
-                else None
-            ),
-            spans,
-        )
-
-    items = (replace(each, expression=replaced(each.expression)) for each in subquery.items)
-    return replace(subquery, items=tuple(items), having=tuple(map(replaced, subquery.having)))
-
-
-def _resolve_outer(expression: Expression, spans: SourceSpans) -> Expression:
-    """Return an expression with the columns of the outer query, which are first after the join."""
-    return replace_pending(
-        expression,
-        lambda part: (
-            ColumnRef(part.type, part.nullable, part.index)
-            if isinstance(part, OuterValue)
-            else None
-        ),
-        spans,
     )
 
 

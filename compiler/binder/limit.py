@@ -187,6 +187,8 @@ def _bind_order(
     The last `keys` columns are those of a partition.
     """
     body = query.body
+    if isinstance(body, syntax.Select) and body.distinct:
+        query = _by_selected(query, body)
     if not isinstance(body, syntax.Select) or body.distinct:
         plan = bind_body(body, context)
         width = len(plan.schema) - keys
@@ -219,9 +221,33 @@ def _bind_order(
     return plan, order, width
 
 
+def _by_selected(query: syntax.Query, select: syntax.Select) -> syntax.Query:
+    """Return a query of DISTINCT rows whose ORDER BY has numbers where it has expressions of SELECT."""
+    written = [each.expression for each in select.items if isinstance(each, syntax.SelectItem)]
+    if len(written) < len(select.items):
+        return query
+    order = [
+        dataclasses.replace(
+            each,
+            expression=syntax.NumberLiteral(
+                each.expression.span, str(written.index(each.expression) + 1)
+            ),
+        )
+        if each.expression in written and not _is_name(each.expression)
+        else each
+        for each in query.order_by
+    ]
+    return dataclasses.replace(query, order_by=tuple(order))
+
+
+def _is_name(expression: syntax.Expression) -> bool:
+    """Return whether an expression is a name, which is one of a column of the result."""
+    return isinstance(expression, syntax.ColumnReference) and len(expression.parts) == 1
+
+
 def _resolve_alias(expression: syntax.Expression, select: syntax.Select) -> syntax.Expression:
     """Return the expression to which an item of ORDER BY refers: a name may be the alias of a select item."""
-    if isinstance(expression, syntax.ColumnReference) and len(expression.parts) == 1:
+    if isinstance(expression, syntax.ColumnReference) and _is_name(expression):
         items = (item for item in select.items if isinstance(item, syntax.SelectItem))
         for item in items:
             if item.alias is not None and matches(expression.parts[0], item.alias.name):

@@ -25,6 +25,7 @@ from fsql.compiler.binder.group import make_group
 from fsql.compiler.binder.items import AggregateSpec
 from fsql.compiler.binder.join import ZERO, shift_columns
 from fsql.compiler.binder.membership import Test, operator_name, pair_values, tested_query
+from fsql.compiler.binder.one_row import resolve_outer
 from fsql.compiler.binder.operators import call, combine_balanced
 from fsql.compiler.binder.outer_join import zero_where
 from fsql.compiler.binder.pending import SubqueryValue, replace_pending
@@ -96,6 +97,7 @@ class SubqueryCollector:
             if having:
                 nothing = Literal(value.type, nullable=True, value=None)
                 value = make_case([(combine_balanced("and", having), value)], nothing)
+            value = resolve_outer(value, self.context.source_spans)
         else:
             self._check_rows(written.query, subquery)
             plan, value = self._single(subquery, keys)

@@ -166,6 +166,13 @@ def has_aggregate_call(items: Sequence[syntax.Syntax]) -> bool:
     return any(_is_aggregate(part) for item in items for part in parts_without_subqueries(item))
 
 
+def is_one_row(select: syntax.Select) -> bool:
+    """Return whether a SELECT is an aggregate without GROUP BY, which has one row."""
+    return select.group_by is None and (
+        select.having is not None or has_aggregate_call(select.items)
+    )
+
+
 def has_running_call(items: Sequence[syntax.Syntax]) -> bool:
     """Return whether a function is called OVER a window in any of the items."""
     parts = (part for item in items for part in parts_without_subqueries(item))

@@ -11,12 +11,17 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from fsql.compiler import syntax
-from fsql.compiler.binder.decorrelation import split_conditions, with_outer_values
+from fsql.compiler.binder.decorrelation import (
+    named_outside_where,
+    split_conditions,
+    with_outer_values,
+)
 from fsql.compiler.binder.expression import ExpressionBinder
 from fsql.compiler.binder.from_clause import FromBinder
 from fsql.compiler.binder.items import Item
 from fsql.compiler.binder.join import columns_in
 from fsql.compiler.binder.membership import join_test, read_test, tested_query
+from fsql.compiler.binder.one_row import bind_one_row
 from fsql.compiler.binder.outer_join import with_columns
 from fsql.compiler.binder.references import has_subquery, read_condition
 from fsql.compiler.binder.relation import column_refs, conjuncts, filter_relation, relation_of
@@ -28,6 +33,7 @@ from fsql.compiler.binder.subquery import (
     Subquery,
     bind_items_of,
     correlatable,
+    is_one_row,
     refuse_aggregate,
     refuse_outer,
 )
@@ -166,14 +172,19 @@ def bind_subquery(
             for each, column in zip(column_refs(relation.plan), relation.plan.schema, strict=True)
         )
         return Subquery(Rows(relation, relation.width), items, query.span)
-    for part in (*select.relations, *select.items):
+    for part in select.relations:
         refuse_outer(part, query, outer.fields)
     with context.report.whole():
         rows = written = bind_rows(select, context, bind_query, outer.fields)
         spans = context.source_spans
-        if as_value and split_conditions(rows, spans)[1]:
-            rows, _ = with_outer_values(rows, outer, frozenset(), query.span, spans)
-        return replace(bind_items_of(select, query.span, rows, context), written=written)
+        used = named_outside_where(query, select, rows, outer)
+        if as_value and is_one_row(select):
+            subquery = bind_one_row(select, query.span, rows, (outer, used), context)
+        else:
+            if used or (as_value and split_conditions(rows, spans)[1]):
+                rows, _ = with_outer_values(rows, outer, used, query.span, spans)
+            subquery = bind_items_of(select, query.span, rows, context)
+        return replace(subquery, written=written)
 
 
 def _emits_changes(select: syntax.Select) -> bool:

@@ -134,9 +134,15 @@ class _Writer:
                 return f"(SELECT m FROM ({groups}) AS {alias} WHERE {alias}.k = {outer}.v{more})"
         if self.random.random() < 0.3:
             where += f"{' AND' if where else ' WHERE'} {self.plain(alias)}"
-        item = self.random.choice(
-            ("COUNT(*)", "MAX(v)", "SUM(n)", "COUNT(v) + MIN(n)", "COALESCE(MIN(v), COUNT(*))")
-        )
+        items = ["COUNT(*)", "MAX(v)", "SUM(n)", "COUNT(v) + MIN(n)", "COALESCE(MIN(v), COUNT(*))"]
+        if outer is not None and self.random.random() < 0.4:
+            other = self.column(outer)
+            items = [
+                f"COUNT(v) + {other}",
+                f"MAX({alias}.v) - {other}",
+                f"SUM({alias}.n + {other})",
+            ]
+        item = self.random.choice(items)
         having = " HAVING COUNT(*) <> 1" if self.random.random() < 0.1 else ""
         return f"(SELECT {item} FROM {table} AS {alias}{where}{having})"
 
@@ -210,6 +216,8 @@ class _Writer:
         self.aliases += 1
         if items != "*" and "," not in items and self.random.random() < 0.15:
             return f"SELECT {items} FROM {table} GROUP BY {items} HAVING COUNT(*) > 1"
+        if items != "*" and "," not in items and self.random.random() < 0.2:
+            items = f"{self.column(alias)} + {self.column(outer)}"
         conditions = []
         if self.random.random() < 0.6:
             equal = self.random.choice(("=", "=", "=", "<=", "IS NOT DISTINCT FROM"))

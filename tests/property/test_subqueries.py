@@ -57,7 +57,7 @@ def by_duckdb(case: SubqueryCase) -> list[tuple[object, ...]]:
 @pytest.mark.slow
 def test_subqueries_have_the_rows_that_duckdb_says() -> None:
     met: Counter[str] = Counter()
-    chosen = chosen_seeds(60)
+    chosen = chosen_seeds(100)
     for seed in chosen:
         made = random_subquery_case(Random(f"subquery {seed}"), f"subquery {seed}")
         case = case_of("subquery", seed)
