@@ -101,7 +101,11 @@ DATA_ROWS: Final[tuple[Row, ...]] = (
     (
         "E513",
         "value has the wrong type",
-        "The field's value does not have the declared type. Values are not converted implicitly.",
+        (
+            "The field's value does not have the declared type. INSERT casts values, but input is not cast."
+            " In JSON, a STRING also takes an object or an array, as its text, a DECIMAL a text with a"
+            " number, and a TIMESTAMP milliseconds since 1970."
+        ),
         "Declare the column with the type that the data has, and cast in the query.",
         '{"a": "1"}  -- a BIGINT',
     ),
