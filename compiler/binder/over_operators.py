@@ -169,7 +169,8 @@ def _in_any_order(
         columns |= _columns(plan, aggregates)
         plan = add_partition_aggregates(plan, partition, [*aggregates.values()], emit, span)
     if plan is not below and not append_only(plan):
-        report.warn(keeps_all_rows(below, span))
+        orders = [keys for _, keys in (*grouped.by_rank, *grouped.totals)]
+        report.warn(keeps_all_rows(below, orders, span, compares=bool(grouped.totals)))
     return plan
 
 

@@ -50,10 +50,10 @@ from fsql.compiler.logical import (
     WindowAggregate,
     append_only,
 )
-from fsql.compiler.sqltypes import BIGINT, array_of, row_of
+from fsql.compiler.sqltypes import BIGINT, Kind, array_of, row_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from fsql.compiler.expression import Expression
     from fsql.compiler.logical import OverCall
@@ -193,16 +193,40 @@ def _join_whole(
     return Project(joined, kept, tuple(names))
 
 
-def keeps_all_rows(plan: Plan, span: Span) -> Diagnostic:
-    """Return the warning of frames over the rows of `plan` that are never complete."""
-    times = [column.name for column in plan.schema if column.time_attribute]
+def keeps_all_rows(
+    plan: Plan, orders: Sequence[Sequence[OrderKey]], span: Span, *, compares: bool
+) -> Diagnostic:
+    """Return the warning of frames over the rows of `plan` that are never complete.
+
+    `orders` are those of the frames; `compares` says whether each row is compared with its partition.
+    """
+    cost = "each new row is compared with all rows of its partition: m rows take time in proportion to m * m"
     return Diagnostic(
         "W302",
         "OVER that is not in the order of event time keeps all rows",
         Label(span),
-        notes=("a new row may change the frames of others",),
-        helps=(f"write ORDER BY {times[0]} ROWS n PRECEDING",) if times else (),
+        notes=("a new row may change the frames of others", *([cost] if compares else [])),
+        helps=tuple(_order_helps(plan, orders)),
     )
+
+
+def _order_helps(plan: Plan, orders: Sequence[Sequence[OrderKey]]) -> Iterator[str]:
+    """Yield how frames could be in the order of event time: by its column, or one that could be it."""
+    times = [column.name for column in plan.schema if column.time_attribute]
+    if times:
+        yield f"write ORDER BY {times[0]} ROWS n PRECEDING"
+        return
+    for keys in orders:
+        key = keys[0] if len(keys) == 1 else None
+        if key is None or key.descending or not isinstance(key.expression, ColumnRef):
+            continue
+        if key.expression.type.kind is Kind.TIMESTAMP and append_only(plan):
+            name = plan.schema[key.expression.index].name
+            yield (
+                f"if {name} is the time of the rows, declare it in CREATE TABLE, which bounds the state:"
+                f" WATERMARK FOR {name} AS {name} - INTERVAL '5' SECOND"
+            )
+            return
 
 
 def _aggregate_windows(
