@@ -5,7 +5,7 @@ Rows are processed in the total order, or with ORDER BY in the order of event ti
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from fsql.compiler import syntax
@@ -27,7 +27,7 @@ from fsql.compiler.logical import FrameEnd, OverCall
 from fsql.compiler.sqltypes import BIGINT
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from fsql.compiler.binder.source_spans import SourceSpans
     from fsql.compiler.logical import OrderKey
@@ -216,16 +216,43 @@ class RunningCollector:
     def _window(self, written: syntax.FunctionCall) -> syntax.WindowSpecification:
         over = written.over
         if isinstance(over, syntax.Identifier):
-            for named in self.windows:
-                if matches(over, named.name.name):
-                    over = named.window
-                    break
-            else:
-                raise _unknown_window(over, self.windows)
+            return self._find(over, self.windows)
         assert isinstance(over, syntax.WindowSpecification)
-        if over.base is not None:
-            raise not_implemented("window that extends another window", over.base.span)
-        return over
+        return self._complete(over, self.windows)
+
+    def _find(
+        self, name: syntax.Identifier, windows: Sequence[syntax.NamedWindow]
+    ) -> syntax.WindowSpecification:
+        for index, named in enumerate(windows):
+            if matches(name, named.name.name):
+                return self._complete(named.window, windows[:index])
+        raise _unknown_window(name, windows)
+
+    def _complete(
+        self, written: syntax.WindowSpecification, windows: Sequence[syntax.NamedWindow]
+    ) -> syntax.WindowSpecification:
+        """Return the window together with what it takes from the one that it names, which is among `windows`.
+
+        Raises:
+            Refusal: E219, E404.
+        """
+        if written.base is None:
+            return written
+        base = self._find(written.base, windows)
+        name = written.base
+        if written.partition_by:
+            message = f'a window that extends "{name.name}" cannot have PARTITION BY'
+            raise refusal("E404", message, name.span)
+        if written.order_by and base.order_by:
+            message = (
+                f'a window that extends "{name.name}" cannot have ORDER BY: "{name.name}" has it'
+            )
+            raise refusal("E404", message, name.span)
+        if base.frame is not None:
+            message = f'window "{name.name}" cannot be extended: it has a frame'
+            raise refusal("E404", message, name.span, help=f"write OVER {name.name}")
+        order = written.order_by or base.order_by
+        return replace(written, base=None, partition_by=base.partition_by, order_by=order)
 
 
 def _without_order(what: str, span: Span) -> Refusal:
@@ -237,7 +264,7 @@ def _without_order(what: str, span: Span) -> Refusal:
     )
 
 
-def _unknown_window(name: syntax.Identifier, windows: tuple[syntax.NamedWindow, ...]) -> Refusal:
+def _unknown_window(name: syntax.Identifier, windows: Sequence[syntax.NamedWindow]) -> Refusal:
     known = names_text([window.name.name for window in windows])
     return refusal(
         "E219",
