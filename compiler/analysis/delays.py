@@ -186,11 +186,12 @@ def _session_distances(plan: AssignSessions, below: Distances) -> Distances:
 def _aggregate_distances(plan: WindowAggregate | Rank, below: Distances) -> Distances:
     if isinstance(plan, WindowAggregate):
         return tuple(_key_distance(plan, key, below) for key in plan.keys)
+    ends = None if plan.window_end is None else below[plan.window_end]
     return tuple(
-        Distance(column.behind_us)
-        if plan.final and index == plan.window_end and column is not None
-        else None
-        for index, column in enumerate(below)
+        None
+        if column is None or ends is None or not below_schema.time_attribute
+        else Distance(max(ends.behind_us, column.behind_us))
+        for column, below_schema in zip(below, plan.schema, strict=False)
     )
 
 

@@ -109,5 +109,25 @@ def rank(plan: Plan, call: RankCall, name: str | None, emit: Emit | None, span: 
     end = window_end_among(plan, partition)
     if end is None:
         check_windowed(plan, window_columns(plan), span, clause="PARTITION BY")
-    final = end is not None and (emit is None or emit.mode == "FINAL")
-    return Rank(plan, partition, call.order, call.function, name, window_end=end, final=final)
+    if end is None or (emit is not None and emit.mode != "FINAL"):
+        return Rank(plan, partition, call.order, call.function, name, window_end=end)
+    return Rank(
+        plan,
+        partition,
+        call.order,
+        call.function,
+        name,
+        window_end=end,
+        final=True,
+        window_times=tuple(_other_times(plan, end)),
+    )
+
+
+def _other_times(plan: Plan, window_end: int) -> Iterator[int]:
+    """Yield the other columns that are the end or the time of the window, and event time."""
+    columns = window_columns(plan)
+    window = columns[window_end]
+    for index, (column, below) in enumerate(zip(columns, plan.schema, strict=True)):
+        same = column is not None and window is not None and column.windows is window.windows
+        if same and below.time_attribute and index != window_end:
+            yield index

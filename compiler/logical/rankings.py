@@ -46,7 +46,8 @@ class Rank(Plan):
 
     Without `window_end` the result is updating: each root position that changes a partition retracts
     rows and adds rows.  With it, rows are late as for `WindowAggregate`, and the state of a window is
-    freed when it closes; with `final`, the rows are emitted once, at that position.
+    freed when it closes; with `final`, the rows are emitted once, at that position, and `window_times`, other
+    columns with the end or the time of the window, remain event time like `window_end`.
     Output: the input's columns, then the rank if it has a name.  Path: `(least scan number below,)`.
     """
 
@@ -59,15 +60,14 @@ class Rank(Plan):
     limit: int | None = None
     window_end: int | None = None
     final: bool = False
+    window_times: tuple[int, ...] = ()
 
     @cached_property
     def schema(self) -> Schema:
-        """Return the input's columns and the rank; only the window's end remains event time, if final."""
+        """Return the input's columns and the rank; only times of the window remain event time, if final."""
+        times = (self.window_end, *self.window_times) if self.final else ()
         columns = tuple(
-            replace(
-                column,
-                time_attribute=column.time_attribute and self.final and index == self.window_end,
-            )
+            replace(column, time_attribute=column.time_attribute and index in times)
             for index, column in enumerate(self.input.schema)
         )
         if self.rank_name is None:

@@ -246,6 +246,8 @@ def _rank(plan: logical.Rank) -> Iterator[str]:
     yield from _time_column(below, plan.window_end)
     if plan.window_end not in {key.index for key in plan.partition if isinstance(key, ColumnRef)}:
         yield "the end of the window is not among the keys"
+    for time in plan.window_times:
+        yield from _time_column(below, time)
 
 
 def _join(plan: logical.Join) -> Iterator[str]:

@@ -206,6 +206,9 @@ def _rank(plan: logical.Rank, wanted: Columns, below: Narrowed) -> Narrowed:
         ),
         rank_name=plan.rank_name if named else None,
         window_end=None if end is None else below.new_index[end],
+        window_times=tuple(
+            below.new_index[time] for time in plan.window_times if time in below.new_index
+        ),
     )
     return _append_columns(plan, moved, below, range(moved.rank_name is not None))
 
