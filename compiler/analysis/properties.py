@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from itertools import product
 from typing import TYPE_CHECKING, Final
 
+from fsql.compiler.analysis.injective import injective_source
 from fsql.compiler.analysis.row_numbers import numbered_keys
-from fsql.compiler.analysis.time_units import unit_us
 from fsql.compiler.expression import Call, Cast, ColumnRef, Expression, Literal
 from fsql.compiler.logical import (
     Aggregate,
@@ -34,10 +34,9 @@ from fsql.compiler.logical import (
     WindowAggregate,
     operators,
 )
-from fsql.compiler.sqltypes import CLOCK_TIMES, FLOATING, INTEGER_RANGES, Kind, SqlType
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Sequence
 
 KEYS_MAX: Final = 16
 """The number of keys can be exponential; the analysis keeps this many, the least ones."""
@@ -227,7 +226,7 @@ def _keys_of_ranks(
 ) -> list[frozenset[int]]:
     """ROW_NUMBER gives each row of a partition another number."""
     keys = [frozenset(key) for key in below]
-    partition = [_injective_source(key) for key in plan.partition]
+    partition = [injective_source(key) for key in plan.partition]
     if plan.function is not RankFunction.ROW_NUMBER:
         return keys
     numbered: list[int] = []
@@ -299,7 +298,7 @@ def _keys_of_projection(plan: Project, below: Sequence[Key]) -> list[frozenset[i
     """Return the keys of which every column is kept, unchanged or cast to a type that has its values."""
     places: dict[int, int] = {}
     for index, expression in enumerate(plan.expressions):
-        source = _injective_source(expression, plan.input)
+        source = injective_source(expression, plan.input)
         if source is not None:
             places.setdefault(source, index)
     return [
@@ -307,46 +306,6 @@ def _keys_of_projection(plan: Project, below: Sequence[Key]) -> list[frozenset[i
         for key in below
         if all(column in places for column in key)
     ]
-
-
-def _injective_source(expression: Expression, below: Plan | None = None) -> int | None:
-    """Return the column of which the expression is an injective function."""
-    inner, target = expression, expression.type
-    if isinstance(expression, Cast):
-        inner = expression.argument
-    if not isinstance(inner, ColumnRef):
-        return None
-    if below is not None and inner.type.has_fraction | target.has_fraction:
-        same = replace(target, fraction=None) == replace(inner.type, fraction=None)
-        if same and unit_us(below, inner.index) % target.unit_us == 0:
-            return inner.index
-    return inner.index if inner is expression or _injective(inner.type, target) else None
-
-
-_KEPT_APART: Final[Mapping[Kind, Sequence[Kind]]] = {
-    Kind.DATE: (Kind.TIMESTAMP,),
-    **dict.fromkeys((Kind.TINYINT, Kind.SMALLINT, Kind.UTINYINT, Kind.USMALLINT), FLOATING),
-    **dict.fromkeys((Kind.INT, Kind.UINT, Kind.FLOAT), (Kind.DOUBLE,)),
-}
-"""The kinds that have a distinct value for each value of another kind."""
-
-
-def _injective(source: SqlType, target: SqlType) -> bool:
-    """Return whether a cast gives different values for different ones; of a ROW, field by field."""
-    if source == target or source.kind is Kind.NULL:
-        return True
-    if source.kind is target.kind and source.kind in CLOCK_TIMES:
-        apart = {source.zone, target.zone} <= {"", "UTC"} or source.zone == target.zone
-        return apart and source.unit_us % target.unit_us == 0
-    if source.zone or target.zone:
-        # Where clocks change, two instants have one local time, and two local times are one instant.
-        return {source.zone, target.zone} <= {"", "UTC"} and source.kind in {Kind.DATE, target.kind}
-    if source.fields and target.fields:
-        return all(map(_injective, source.field_types, target.field_types))
-    if source.kind in INTEGER_RANGES and target.kind in {*INTEGER_RANGES, Kind.DECIMAL}:
-        # A value that does not fit fails its row, so two values never become equal.
-        return True
-    return target.kind in _KEPT_APART.get(source.kind, ())
 
 
 def _keys_of_parts(
@@ -394,5 +353,5 @@ def _keys_of_join(plan: Join, left: Sequence[Key], right: Sequence[Key]) -> list
 
 def covers_key(join_keys: Sequence[Expression], keys: Sequence[Key]) -> bool:
     """Return whether the equalities of a join fix a key of a side, so that a row has one partner there."""
-    fixed = {_injective_source(expression) for expression in join_keys}
+    fixed = {injective_source(expression) for expression in join_keys}
     return any(set(key) <= fixed for key in keys)

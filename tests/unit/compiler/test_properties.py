@@ -41,6 +41,23 @@ CREATE VIEW totals AS SELECT i, b, SUM(i) AS s FROM t GROUP BY i, b;
         ("SELECT i, b FROM totals UNION ALL SELECT i, b FROM totals", ()),
         ("SELECT CAST(i AS DOUBLE) AS i, b FROM totals", (("i", "b"),)),
         ("SELECT i, CAST(b AS DOUBLE) AS b FROM totals", ()),
+        # GROUPING distinguishes the sets, if it has another value for each.
+        (
+            "SELECT k, b, GROUPING(k, b) AS g, COUNT(*) AS n FROM t GROUP BY ROLLUP (k, b)",
+            (("k", "b", "g"),),
+        ),
+        (
+            "SELECT k, i, CAST(GROUPING_ID(i, k) AS INT) AS g FROM t GROUP BY CUBE (i, k) HAVING SUM(b) > 1",
+            (("k", "i", "g"),),
+        ),
+        (
+            "SELECT window_end, GROUPING(k) AS g, k FROM t GROUP BY TUMBLE(at, INTERVAL '1' DAY), CUBE (k)",
+            (("window_end", "g", "k"),),
+        ),
+        ("SELECT k, b, GROUPING(k) AS g FROM t GROUP BY ROLLUP (k, b)", ()),
+        ("SELECT k, b, COUNT(*) AS n FROM t GROUP BY ROLLUP (k, b)", ()),
+        ("SELECT k, GROUPING(k) AS g FROM t GROUP BY GROUPING SETS ((k), (k), ())", ()),
+        ("SELECT k, CAST(GROUPING(k) AS BOOLEAN) AS g FROM t GROUP BY ROLLUP (k)", ()),
         # Of a window any bound will do.
         (
             "SELECT k, window_start, window_end FROM t GROUP BY k, TUMBLE(at, INTERVAL '1' HOUR)",
