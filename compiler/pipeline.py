@@ -27,6 +27,7 @@ from fsql.compiler.window_values import with_window_values
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from fsql.compiler.binder.catalog import Catalog
     from fsql.compiler.binder.source_spans import SourceSpans
     from fsql.compiler.connectors import Declarations
     from fsql.compiler.diagnostics import Diagnostic
@@ -44,7 +45,7 @@ class CompiledScript:
     """A script at every stage, and the warnings about it (diagnostics whose code begins with W).
 
     `source_spans` has the spans of the parts of the plan, `inspections` are what SHOW, DESCRIBE and EXPLAIN
-    ask for.
+    ask for.  `catalog` has the tables and views that can be named at the end of the script.
     """
 
     syntax: Script
@@ -52,6 +53,7 @@ class CompiledScript:
     inspections: tuple[Inspection, ...]
     warnings: tuple[Diagnostic, ...]
     source_spans: SourceSpans
+    catalog: Catalog
 
 
 def compile_script(
@@ -84,7 +86,14 @@ def compile_script(
     script = with_window_values(without_databases(script))
     script = declare_files(declare_hinted(script), declared)
     bound = bind(script, declared, ordinals, surroundings)
-    return CompiledScript(script, bound.job, bound.inspections, bound.warnings, bound.source_spans)
+    return CompiledScript(
+        script,
+        bound.job,
+        bound.inspections,
+        bound.warnings,
+        bound.source_spans,
+        bound.catalog,
+    )
 
 
 def apply_rules(

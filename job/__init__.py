@@ -6,6 +6,9 @@ The console, the library and the worker processes use it.  It handles files and 
 |------------------------------------|--------------------------------------------------------------------|
 | `script`, `script_file`            | the text of a job and what belongs to it; how it is read           |
 | `plan_file`                        | compiled plans as files                                            |
+| `script_addition`                  | adds the statements of a script to the script of a job             |
+| `relocated_script`                 | the statements of a script within that of a job                    |
+| `script_meaning`                   | compares what two scripts declare                                  |
 | `stages`                           | all stages from text to tick plan, with their verifiers            |
 | `compilation`                      | a compiled script, with the data of each stage                     |
 | `inferred_columns`                 | columns that a script does not declare                             |

@@ -17,6 +17,7 @@ from fsql.job.inferred_columns import column_inference
 from fsql.job.stages import verify_product
 
 if TYPE_CHECKING:
+    from fsql.compiler.binder.catalog import Catalog
     from fsql.compiler.binder.source_spans import SourceSpans
     from fsql.compiler.graph import Graph
     from fsql.compiler.inspections import Inspection
@@ -31,8 +32,8 @@ class Compiled:
     """A script at every stage.
 
     `bound` is the job before the rewrite rules, `job` after them, `firings` are the applied rules;
-    `source_spans` has the spans of the parts of `bound`.  `inspections` are the requests of SHOW, DESCRIBE
-    and EXPLAIN.
+    `source_spans` has the spans of the parts of `bound`, `catalog` the tables and views that can be named at
+    the end.  `inspections` are the requests of SHOW, DESCRIBE and EXPLAIN.
     """
 
     script: Script
@@ -43,6 +44,7 @@ class Compiled:
     firings: tuple[Firing, ...]
     warnings: tuple[Diagnostic, ...]
     source_spans: SourceSpans
+    catalog: Catalog
     inspections: tuple[Inspection, ...] = ()
 
 
@@ -86,5 +88,6 @@ def compile_job(script: Script, *, may_be_empty: bool = False) -> Compiled:
         tuple(firings),
         result.warnings,
         result.source_spans,
+        result.catalog,
         result.inspections,
     )

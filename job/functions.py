@@ -99,6 +99,16 @@ def modules_of(job: Job) -> dict[str, str]:
     return dict(sorted(found.items()))
 
 
+def module_digest(name: str, folders: Sequence[Path]) -> str:
+    """Return the digest of the module that is found in the folders.
+
+    Raises:
+        LoadError: E411, if there is none.
+    """
+    source, _ = _read(name, folders)
+    return hashlib.sha256(source).hexdigest()
+
+
 def functions_of(job: Job) -> tuple[str, ...]:
     """Return the functions in Python that a job calls, each as `module:name`, sorted."""
     nodes = (node for insert in job.inserts for node in walk_with_bodies(insert))

@@ -87,6 +87,7 @@ IN_NO_CASE = {
     "E637": "a job that is not running; tests/deployment/test_drain.py has it",
     "E638": "a change that loses state; tests/deployment/test_changed_plans.py has it",
     "E639": "a copy of another plan; tests/deployment/test_snapshot_copies.py has it",
+    "E640": "a name with two meanings; tests/unit/job/test_refused_additions.py has it",
     "E651": "an owner map of a running job; tests/cluster/test_tick_commands.py has it",
     "E652": "two ticks at once; tests/cluster/test_tick_commands.py has it",
     "E653": "a tick that is not there; tests/cluster/test_tick_commands.py has it",

@@ -61,13 +61,14 @@ _STACK_DEPTH: Final = 10_000
 class BoundScript:
     """A bound script: its job, its warnings, and the spans of its parts.
 
-    `inspections` are the results of SHOW, DESCRIBE and EXPLAIN, in their order.
+    `inspections` are those of SHOW, DESCRIBE and EXPLAIN.  `catalog` has what can be named at the end.
     """
 
     job: Job
     inspections: tuple[Inspection, ...]
     warnings: tuple[Diagnostic, ...]
     source_spans: SourceSpans
+    catalog: Catalog
 
 
 def bind(
@@ -79,8 +80,7 @@ def bind(
     """Return the job of the script's INSERTs and its last SELECT; it may be empty if there is a SHOW.
 
     `declared` has the available connectors and formats.  `ordinals` are those of tables that a job had
-    before: others get the numbers that are free, in the order of their declaration.  `surroundings` provide
-    what is not in the text.
+    before: others get the free numbers, in the order of declaration.  `surroundings` have what it lacks.
 
     Raises:
         FsqlError: E2xx to E4xx, up to 20 diagnostics.
@@ -100,7 +100,8 @@ def bind(
     if report.errors or job is None:
         raise FsqlError(report.errors, script.source)
     warn_of_rounding_casts(script, source_spans, report)
-    return BoundScript(job, tuple(binder.inspections), tuple(report.warnings), source_spans)
+    said = tuple(binder.inspections), tuple(report.warnings)
+    return BoundScript(job, *said, source_spans, binder.catalog)
 
 
 @contextmanager
@@ -161,7 +162,7 @@ class _ScriptBinder:
         self._report = report
         self._source_spans = source_spans
         self._declared = declared
-        self._catalog = Catalog()
+        self.catalog = Catalog()
         self._surroundings = surroundings
         self._functions: dict[str, DeclaredFunction] = {}
         self._ordinals = ordinals
@@ -195,7 +196,7 @@ class _ScriptBinder:
         Raises:
             Refusal: E223, E312, E315.
         """
-        entries = {entry.ordinal: entry for entry in self._catalog.job_tables()}
+        entries = {entry.ordinal: entry for entry in self.catalog.job_tables()}
         check_deliveries([insert.sink for insert in inserts], entries.values())
         job = Job(decide_times(inserts, entries))
         check_ordinals(job, entries)
@@ -204,7 +205,7 @@ class _ScriptBinder:
     def _bind_statement(self, statement: syntax.Statement) -> None:
         context = Context(
             self._report,
-            self._catalog,
+            self.catalog,
             ScanNumbers(),
             self._source_spans,
             self._declared,
@@ -292,7 +293,7 @@ class _ScriptBinder:
             Refusal: E314.
         """
         statements = self._script.statements
-        position = next(position for position, each in enumerate(statements) if each is statement)
+        position = next(n for n, each in enumerate(statements) if each is statement)
         if not all(isinstance(each, syntax.Drop) for each in statements[position + 1 :]):
             raise refusal(
                 "E314",
@@ -316,13 +317,12 @@ class _ScriptBinder:
             if statement.query is not None:  # It was refused.
                 self._declare(name)
                 return
-        ordinal = self._ordinal(statement.name.parts[-1].name)
         with self._report.part():
-            create_table(statement, ordinal, context)
+            create_table(statement, self._ordinal(statement.name.parts[-1].name), context)
         self._declare(statement.name.parts[-1])
         if query is not None:
             written = syntax.Insert(statement.span, statement.name, (), query)
-            self._catalog.keep_result(*self._insert(written, context))
+            self.catalog.keep_result(*self._insert(written, context))
 
     def _ordinal(self, name: str) -> int:
         """Return the ordinal of a table: the previous one of the job, or a free one."""
@@ -333,21 +333,21 @@ class _ScriptBinder:
         """Return the table that queries without FROM read; the first call adds it to the job."""
         if self._single is None:
             self._single = one_row_entry(self._ordinal(ONE_ROW), self._declared)
-            self._catalog.hide(self._single)
+            self.catalog.hide(self._single)
         return self._single
 
     def _declare(self, name: syntax.Identifier) -> None:
         """Add an entry for a refused table, so that references to it cause no further errors."""
-        if self._catalog.find_here(name) is None:
-            self._catalog.add(ViewEntry(name.name, name.span, None))
+        if self.catalog.find_here(name) is None:
+            self.catalog.add(ViewEntry(name.name, name.span, None))
 
     def _insert(self, statement: syntax.Insert, context: Context) -> tuple[str, Plan]:
         """Bind an INSERT, and return its table and rows; the rows of several are added in their order."""
-        entry = self._catalog.find(statement.table.parts[-1])
+        entry = self.catalog.find(statement.table.parts[-1])
         written = None if entry is None else self._written.get(entry.name)
         if entry is not None and written is not None:
             _check_added(statement, written)
-            if self._catalog.forget_result(entry.name):
+            if self.catalog.forget_result(entry.name):
                 raise self._read_and_written(entry.name)
             context = replace(context, scan_numbers=written.scan_numbers)
         earlier = () if written is None else written.queries

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from fsql.compiler.binder.report import Report
 
-_IDLE: Final = "table.exec.source.idle-timeout"
+IDLE: Final = "table.exec.source.idle-timeout"
 _PLANNED: Final = "the planner chooses; see fsql explain --stage tick"
 _SNAPSHOTS: Final = "use --state DIR and --snapshot-ms"
 _DISPLAY: Final = "use --format"
@@ -108,12 +108,12 @@ def _idle_value(written: syntax.SetOption) -> str | None:
     Raises:
         Refusal: E224, if it is not a duration.
     """
-    lifetime = read_duration(written.value.value, written.value.span, f"setting '{_IDLE}'")
+    lifetime = read_duration(written.value.value, written.value.span, f"setting '{IDLE}'")
     return None if lifetime is None else f"{lifetime.idle_us // 1000} ms"
 
 
 def _is_idle(written: syntax.SetOption) -> bool:
-    return written.key.value.strip().lower() == _IDLE
+    return written.key.value.strip().lower() == IDLE
 
 
 def check_setting(written: syntax.SetOption, zone: str, idle: str | None, report: Report) -> None:
@@ -131,7 +131,7 @@ def check_setting(written: syntax.SetOption, zone: str, idle: str | None, report
         if _idle_value(written) != idle:
             raise refusal(
                 "E224",
-                f"setting '{_IDLE}' has two values",
+                f"setting '{IDLE}' has two values",
                 written.value.span,
                 help="write the option 'idle' in WITH of each live table",
             )
@@ -150,7 +150,7 @@ def check_setting(written: syntax.SetOption, zone: str, idle: str | None, report
         return
     values, advice = _FIXED.get(key, ((), ""))
     if not values:
-        near = near_name(key, (*_WITHOUT_EFFECT, *_FIXED, SETTING, STATE_TTL, _IDLE))
+        near = near_name(key, (*_WITHOUT_EFFECT, *_FIXED, SETTING, STATE_TTL, IDLE))
         raise refusal(
             "E224",
             f"setting '{key}' does not exist",

@@ -210,6 +210,13 @@ CLUSTER_ROWS: Final[tuple[Row, ...]] = (
         "fsql snapshot restore copy orders  # where orders has another plan by now",
     ),
     (
+        "E640",
+        "script cannot be added to a job",
+        "A name, a setting or a module means something else in the script of the job.",
+        "Give the table, view, function or module another name, or deploy the script as a job of its own.",
+        "fsql deploy second.sql --into pages  # where both have another table out",
+    ),
+    (
         "E641",
         "invalid address of ZooKeeper",
         "The address does not have the form `zookeeper://HOST:PORT/PATH`, or it contains credentials.",

@@ -155,6 +155,11 @@ def used_parameters(source: SourceText) -> tuple[str, ...]:
     return tuple(dict.fromkeys(match[1] for match, _ in _parameters_in(source.text)))
 
 
+def parameter_uses(source: SourceText) -> list[tuple[str, Span]]:
+    """Return each `${name}` outside of comments: the name, and the span of it all."""
+    return [(match[1], Span(*match.span())) for match, _ in _parameters_in(source.text)]
+
+
 def parameter_spans(source: SourceText) -> list[Span]:
     """Return where `${name}` occurs outside of quotes and comments."""
     return [Span(*match.span()) for match, quote in _parameters_in(source.text) if not quote]
