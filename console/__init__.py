@@ -31,6 +31,7 @@
 | `keys_commands`, `zookeeper_command`                 | `fsql keys`, `fsql zookeeper`                      |
 | `cluster_commands`, `job_commands`, `connections`    | deployed jobs: their commands and flags            |
 | `deploy`, `job_status`, `last_ticks`, `job_logs`     | deployed jobs: what the commands do and print      |
+| `job_script`                                         | `fsql script`                                      |
 | `bootstrap`                                          | `fsql deploy --bootstrap`                          |
 | `machines`                                           | the agents of other machines                       |
 | `state_of_job`                                       | the state directory that a command names           |

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,9 +14,11 @@ from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.compiler.diagnostics.numbers import bytes_text, count_text, seconds_text
 from fsql.console.bootstrap import deploy_with_bootstrap, until_of
 from fsql.console.connections import connections_of
+from fsql.console.flags import function_folders
 from fsql.console.project.scripts import named_script
 from fsql.console.text_table import text_table
 from fsql.console.unused_parameters import warn_unused_parameters
+from fsql.deployment.additions import accepted_addition, addition_to
 from fsql.deployment.changes import Change, plan_change
 from fsql.deployment.client import ask_agent
 from fsql.deployment.common_parts import common_parts, common_parts_text
@@ -26,6 +29,7 @@ from fsql.deployment.plans import check_deployable
 from fsql.job.compilation import compile_job
 from fsql.job.graph_diff import StateChange
 from fsql.job.plan_file import plan_file_bytes, plan_file_of
+from fsql.job.script_file import STANDARD_INPUT
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -33,6 +37,7 @@ if TYPE_CHECKING:
     from fsql.console.reporter import Reporter
     from fsql.deployment.directory import ClusterDirectory
     from fsql.job.compilation import Compiled
+    from fsql.job.script_addition import Addition
 
 
 def deploy_script(
@@ -43,10 +48,10 @@ def deploy_script(
     existing: Any,  # noqa: ANN401 - one of the words of `Deploy.existing`
     flags: Mapping[str, Any],
 ) -> None:
-    """Deploy a script as a new job, or change the plan of the job of that name.
+    """Deploy a script as a new job, change the plan of the job of that name, or add the script to a job.
 
     Raises:
-        FsqlError: errors in the script; E631 to E638.
+        FsqlError: errors in the script; E631 to E638, E640.
     """
     the_script = named_script(script, dict(flags["parameters"]))
     compiled = compile_job(the_script)
@@ -55,25 +60,19 @@ def deploy_script(
         reporter.diagnostics(compiled.warnings, the_script.source)
     check_deployable(compiled)
     cluster = find_directory(directory)
-    request = Deploy(
-        Path(script).stem if name is None else name,
-        plan_file_bytes(plan_file_of(compiled)).decode(),
-        workers=flags["workers"],
-        snapshot_ms=flags["snapshot_ms"],
-        delivery=flags["delivery"],
-        auto=flags["auto"],
-        tick_seconds=flags["tick_seconds"],
-        profile=None if flags["profile"] is None else str(flags["profile"].resolve()),
-        existing=existing,
-        change=_change(flags).value,
-        drain_seconds=flags["drain_seconds"],
-        connections=connections_of(flags),
-        machines=_machines(flags["machines"]),
-    )
+    of_script, before = compiled, None
+    if flags["into"] is not None:
+        addition, before = addition_to(cluster, flags["into"], compiled)
+        _tell_addition(reporter, addition, flags["into"], script)
+        if addition.compiled is None:
+            return
+        compiled = addition.compiled
+    job = flags["into"] or (Path(script).stem if name is None else name)
+    request = replace(_request(job, compiled, flags), existing=existing, before=before)
     check_name(request.name)
     _check_connections(cluster, request)
     _warn_of_machines(reporter, cluster, request)
-    _tell_common_parts(reporter, cluster, compiled, request.name)
+    _tell_common_parts(reporter, cluster, of_script, request.name, script)
     until = until_of(flags["bootstrap_until"])
     exists = request.name in cluster.by_name()
     if flags["bootstrap"] and not flags["dry_run"] and not exists:
@@ -84,10 +83,32 @@ def deploy_script(
         message = f'job "{request.name}" cannot be bootstrapped: it is deployed already'
         helps = ("drop it first", "or deploy it under another name with --name")
         raise FsqlError([Diagnostic("E662", message, helps=helps)])
-    elif exists:
+    elif exists or flags["into"] is not None:
         _change_job(reporter, cluster, compiled, request, dry_run=flags["dry_run"])
     else:
         _deploy_new(reporter, cluster, request, dry_run=flags["dry_run"])
+
+
+def _request(job: str, compiled: Compiled, flags: Mapping[str, Any]) -> Deploy:
+    """Return the request that deploys a script as a job, or changes the plan of the job.
+
+    Raises:
+        FsqlError: E634, if a machine cannot have a name.
+    """
+    return Deploy(
+        job,
+        plan_file_bytes(plan_file_of(compiled)).decode(),
+        workers=flags["workers"],
+        snapshot_ms=flags["snapshot_ms"],
+        delivery=flags["delivery"],
+        auto=flags["auto"],
+        tick_seconds=flags["tick_seconds"],
+        profile=None if flags["profile"] is None else str(flags["profile"].resolve()),
+        change=_change(flags).value,
+        drain_seconds=flags["drain_seconds"],
+        connections=connections_of(flags),
+        machines=_machines(flags["machines"]),
+    )
 
 
 def _check_connections(cluster: ClusterDirectory, request: Deploy) -> None:
@@ -124,14 +145,46 @@ def _warn_of_machines(reporter: Reporter, cluster: ClusterDirectory, request: De
         reporter.inform("machine_absent", {"job": request.name, "machine": name}, text)
 
 
+def _tell_addition(reporter: Reporter, addition: Addition, name: str, script: str) -> None:
+    """Print which statements of a script a job has, and which are added to it."""
+    lines = [f"{script}, added to the script of {name}:"]
+    if addition.compiled is None:
+        lines = [f"{name} has all INSERTs of {script} already, so it is not changed:"]
+    lines += [f"  {what}: added" for what in addition.added]
+    lines += [f"  {what}: as in the script of {name}" for what in addition.shared]
+    fields = {"job": name, "added": addition.added, "shared": addition.shared}
+    reporter.inform("script_added", fields, "".join(f"{line}\n" for line in lines))
+
+
 def _tell_common_parts(
-    reporter: Reporter, cluster: ClusterDirectory, compiled: Compiled, name: str
+    reporter: Reporter, cluster: ClusterDirectory, compiled: Compiled, name: str, script: str
 ) -> None:
-    """Print which parts of the script other jobs compute already."""
+    """Print which parts of the script other jobs compute already, and the command to compute them once."""
     parts = common_parts(cluster, compiled, name)
-    if parts:
-        fields = {"job": name, "parts": [each.fields() for each in parts]}
-        reporter.inform("computed_twice", fields, common_parts_text(parts))
+    if not parts:
+        return
+    command = None
+    if name not in cluster.by_name() and script != STANDARD_INPUT:
+        accepted = accepted_addition(cluster, compiled, parts)
+        if accepted is not None:
+            command = _command_into(*accepted, script)
+    fields = {"job": name, "parts": [each.fields() for each in parts], "command": command}
+    reporter.inform("computed_twice", fields, common_parts_text(parts, command))
+
+
+def _command_into(job: str, change: StateChange, script: str) -> str:
+    """Return the command that adds the script to a job, with the flags that concern it."""
+    arguments = ["fsql", "deploy", script, "--into", job]
+    context = click.get_current_context()
+    for name, value in context.params["parameters"]:
+        arguments += ["-D", f"{name}={value}"]
+    for folder in function_folders(context):
+        arguments += ["--functions", str(folder)]
+    if context.params["directory"] is not None:
+        arguments += ["--dir", str(context.params["directory"])]
+    if change is StateChange.REBUILD:
+        arguments.append("--rebuild")
+    return shlex.join(arguments)
 
 
 def _machines(given: tuple[tuple[str, int], ...]) -> dict[str, int] | None:

@@ -65,6 +65,11 @@ _drain_seconds = click.option(
 @click.option(
     "--name", metavar="JOB", help="Name of the job. Default: that of SCRIPT without its suffix."
 )
+@click.option(
+    "--into",
+    metavar="JOB",
+    help="Add SCRIPT to the script of JOB, which computes common parts once.",
+)
 @cluster_directory
 @define
 @workers("Number of workers. Default: 1.", None)
@@ -143,6 +148,10 @@ def deploy(
     that compute the same keep their state.  A change that would lose state is refused unless --rebuild or
     --allow-state-loss is given.
 
+    With --into, the statements of SCRIPT are added to those of JOB, whose plan is changed in the same way.
+    Declarations that are equal to those of JOB are taken once.  Outputs of SCRIPT begin at the position of
+    the change, or with --rebuild at the beginning of the input.
+
     --coordination, --coordination-credentials and --keys are those of fsql up unless given, and those of
     the job when its plan is changed; a job stays coordinated where it began.  --workers, --snapshot-ms,
     --delivery, --auto, --tick and --on stay as they were, too.
@@ -159,6 +168,8 @@ def deploy(
 
     if flags["rebuild"] and flags["allow_state_loss"]:
         raise click.UsageError("--rebuild and --allow-state-loss cannot be used together")
+    if flags["into"] is not None and (name is not None or flags["bootstrap"]):
+        raise click.UsageError("--into cannot be used with --name or --bootstrap")
     if flags["bootstrap_until"] is not None and not flags["bootstrap"]:
         raise click.UsageError("--bootstrap-until requires --bootstrap")
     existing = existing_of(overwrite=bool(flags["overwrite"]), append=bool(flags["append"]))
@@ -260,6 +271,23 @@ def logs(
     print_logs(job, lines, follow=follow, as_json=reporter.json)
 
 
+@click.command(short_help="Print the script of a job.")
+@_name
+@cluster_directory
+@pass_reporter
+def script(reporter: Reporter, name: str, directory: Path | None) -> None:
+    """Print the script of the job NAME, with the scripts that were added to it.
+
+    It can be saved, changed, and deployed again with --name NAME.  A message says which directory relative
+    paths start from, and which flags the script needs.  With --json, standard output has one object: {"job",
+    "script", "directory", "parameters", "functions"}.
+    """
+    from fsql.console.job_script import print_script
+    from fsql.deployment.directory import find_directory
+
+    print_script(reporter, find_directory(directory), name)
+
+
 @click.command(short_help="Stop a job.")
 @_name
 @click.option("--drain", is_flag=True, help="Stop at a committed position.")
@@ -356,4 +384,4 @@ def _has_finished(directory: Path | None, name: str) -> bool:
     return job.runner() is None and outcome is not None and outcome.kind == "finished"
 
 
-COMMANDS = (deploy, list_, status, logs, stop, restart, rename, drop)
+COMMANDS = (deploy, list_, status, logs, script, stop, restart, rename, drop)

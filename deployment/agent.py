@@ -189,6 +189,8 @@ class _Agent:
         connections = request.connections.or_else(deployment.connections)
         check_same_coordination(deployment.connections, connections)
         with self._supervisor.lock_job(job.path.name), self._prepare_process(job) as prepared:
+            if request.before not in {None, job.deployment().plan}:
+                raise _changed_meanwhile_error(request.name)
             outcome = job.outcome()
             if job.runner() is not None or outcome is None or outcome.kind != "drained":
                 self._drain(job, request.drain_seconds)
@@ -348,6 +350,12 @@ class _Agent:
 
 def _or_default(value: _Value | None, otherwise: _Value) -> _Value:
     return otherwise if value is None else value
+
+
+def _changed_meanwhile_error(name: str) -> FsqlError:
+    message = f"the plan of job {name} was changed by another command meanwhile"
+    helps = ("repeat the command, which begins with the new plan",)
+    return FsqlError([Diagnostic("E638", message, helps=helps)])
 
 
 def _name_error(name: str) -> FsqlError:

@@ -1,7 +1,8 @@
 """What a script has in common with the running jobs of a cluster: operators with state that run twice.
 
 Within a job, equal parts of its queries are computed once.  Jobs share nothing: each has its own workers and
-its own positions.  So all that can be done is to say what is computed twice, and what it takes.
+its own positions.  What is computed twice is named with what it takes, and with the command that adds the
+script to the other job, if that job would accept it.
 
 Two operators compute the same if their plans are equal, from tables with equal options; files may be named
 from different directories.  The plans are those after all rules, which remove columns that a query does not
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from fsql.compiler.explain.document import JsonObject
-    from fsql.compiler.logical import Plan, Table
+    from fsql.compiler.logical import Job, Table
     from fsql.deployment.directory import ClusterDirectory
     from fsql.deployment.views import JobView
     from fsql.job.compilation import Compiled
@@ -42,6 +43,7 @@ _RUNS = frozenset({"starting", "running", "recovering", "waiting"})
 _REMEDY = (
     "to compute it once: use one script for both, or write it to a table or topic that both read"
 )
+_ADD = "to compute it once, instead of a job of its own: "
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,15 +83,24 @@ def common_parts(cluster: ClusterDirectory, compiled: Compiled, name: str) -> li
     return found
 
 
-def common_parts_text(parts: list[CommonPart]) -> str:
-    """Return a note about the parts, "" if there are none."""
+def common_parts_text(parts: list[CommonPart], command: str | None = None) -> str:
+    """Return a note about the parts, "" if there are none; `command` adds the script to the other job."""
     lines: list[str] = []
     for job in dict.fromkeys(each.job for each in parts):
         lines.append(f"note: job {job} computes this already, so it runs twice:")
         lines += [
             f"  {each.text} ({each.operator}): {_costs(each)}" for each in parts if each.job == job
         ]
-    return "".join(f"{line}\n" for line in [*lines, f"  {_REMEDY}"]) if lines else ""
+    remedy = _REMEDY if command is None else f"{_ADD}{command}"
+    return "".join(f"{line}\n" for line in [*lines, f"  {remedy}"]) if lines else ""
+
+
+def works(job: Job, directory: Path) -> dict[str, str]:
+    """Return a digest of what each operator with state computes; relative paths start from the directory."""
+    return {
+        operator: work_digest(plan, lambda table: _data(table, directory))
+        for operator, plan in state_operators(job).items()
+    }
 
 
 def _costs(part: CommonPart) -> str:
@@ -128,15 +139,10 @@ def _by_work(compiled: Compiled) -> dict[str, str]:
 
 def _operators_by_work(compiled: Compiled) -> dict[str, str]:
     """Return the operators with state by a digest of what they compute, of equal ones the first."""
-    directory = compiled.script.base_directory
     found: dict[str, str] = {}
-    for operator, plan in state_operators(compiled.job).items():
-        found.setdefault(_work(plan, directory), operator)
+    for operator, work in works(compiled.job, compiled.script.base_directory).items():
+        found.setdefault(work, operator)
     return found
-
-
-def _work(plan: Plan, directory: Path) -> str:
-    return work_digest(plan, lambda table: _data(table, directory))
 
 
 def _data(table: Table, directory: Path) -> str:

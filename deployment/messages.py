@@ -35,7 +35,9 @@ class Deploy(msgspec.Struct, frozen=True, tag=True, forbid_unknown_fields=True):
     """Deploy a compiled plan as a new job, or change the plan of a job.
 
     `plan` is the content of a plan file.  `change` is given for an existing job: it is the permitted effect
-    on its state; the job is first drained for at most `drain_seconds`.  Options that are None are unchanged.
+    on its state; the job is first drained for at most `drain_seconds`.  `before` is the file of the plan that
+    was read to make this one: if the job has another one by now, it is not changed.  Options that are None
+    are unchanged.
     `wanted` says whether a new job is started.
     """
 
@@ -49,6 +51,7 @@ class Deploy(msgspec.Struct, frozen=True, tag=True, forbid_unknown_fields=True):
     profile: str | None = None
     existing: Literal["refuse", "overwrite", "append"] = "refuse"
     change: Literal["keep", "lose", "rebuild"] | None = None
+    before: str | None = None
     drain_seconds: float = 60.0
     connections: Connections = Connections()
     wanted: Literal["running", "stopped"] = "running"

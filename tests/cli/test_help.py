@@ -46,6 +46,7 @@ Commands:
   rename         Rename a job.
   restart        Start a job again.
   run            Run a script.
+  script         Print the script of a job.
   shell          Run statements from a terminal or standard input.
   sim            Simulate clusters in virtual time, with faults.
   snapshot       Take, list, verify, restore and repair snapshots.

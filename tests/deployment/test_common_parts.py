@@ -84,6 +84,7 @@ def test_a_part_that_another_job_computes_is_named(cluster: TestCluster, tmp_pat
         "event": "computed_twice",
         "job": "histogram",
         "parts": [part],
+        "command": None,
     }
     cluster.wait_for_state("histogram", "running")
     told = note(cluster.call("explain", "--stage", "tick", "--job", "pages").out)

@@ -30,6 +30,14 @@ CREATE TABLE copies (line STRING) WITH ('connector' = 'file', 'path' = 'copies.j
 INSERT INTO copies SELECT line FROM lines;
 """
 )
+SECOND = (
+    ORDERS[: ORDERS.index("CREATE TABLE counts")]
+    + """
+CREATE TABLE often (line STRING, n BIGINT) WITH ('connector' = 'file', 'path' = 'often.jsonl');
+INSERT INTO often SELECT line, n
+FROM (SELECT line, COUNT(*) AS n FROM lines GROUP BY line) AS counted WHERE n > 9;
+"""
+)
 
 
 def commands() -> list[list[str]]:
@@ -42,6 +50,7 @@ def test_the_commands_do_what_is_said(tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.delenv("FSQL_DIR", raising=False)
     (tmp_path / "orders.sql").write_text(ORDERS)
     (tmp_path / "changed.sql").write_text(CHANGED)
+    (tmp_path / "second.sql").write_text(SECOND)
     cluster = TestCluster(tmp_path / ".fsql")
     ran = []
     try:
@@ -59,6 +68,7 @@ def test_the_commands_do_what_is_said(tmp_path: Path, monkeypatch: pytest.Monkey
     assert ran == [
         *("up", "compile", "deploy", "list", "status", "logs", "top", "ps", "doctor"),
         *("stop", "restart", "rename", "stop", "restart", "deploy", "deploy"),
+        *("deploy", "deploy", "script", "deploy"),
         *("snapshot", "snapshot", "stop", "snapshot", "restart", "drop", "down"),
     ]
     assert cluster.directory.agent() is None
