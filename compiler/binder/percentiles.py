@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler import syntax
-from fsql.compiler.binder.report import Refusal, not_implemented, refusal
+from fsql.compiler.binder.report import refusal
 from fsql.compiler.functions.aggregates import AGGREGATES
 from fsql.compiler.functions.evaluate import constant_value
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from fsql.compiler.binder.expression import ExpressionBinder
     from fsql.compiler.expression import Expression
 
-    Parts = tuple[Expression, tuple[()], tuple[()], float]
+    Parts = tuple[Expression, tuple[Expression, ...], tuple[tuple[bool, bool], ...], float]
 
 MEDIANS: Final = frozenset({"MEDIAN", "APPROX_MEDIAN"})
 _WITHIN_GROUP: Final = frozenset({"PERCENTILE_CONT", "PERCENTILE_DISC"})
@@ -63,7 +63,7 @@ def percentile_parts(arguments: ExpressionBinder, name: str, written: syntax.Fun
     """Return the argument of a percentile, and its fraction.
 
     Raises:
-        Refusal: E301, E401, E403, E404, E405.
+        Refusal: E401, E403, E404, E405.
     """
     within = name in _WITHIN_GROUP or (name == _APPROXIMATE and bool(written.order_by))
     if not within:
@@ -78,19 +78,13 @@ def percentile_parts(arguments: ExpressionBinder, name: str, written: syntax.Fun
         )
     (item,) = written.order_by
     fraction = _fraction(arguments, name, written.arguments[0])
-    if item.descending:
-        if name == "PERCENTILE_DISC":
-            raise _descending(item)
-        fraction = 1.0 - fraction
-    return arguments.bind_and_check_size(item.expression), (), (), fraction
-
-
-def _descending(item: syntax.OrderItem) -> Refusal:
-    return not_implemented(
-        "DESC in PERCENTILE_DISC",
-        item.span,
-        help="write 1 - fraction without DESC: the same, unless the fraction of the rows is a whole number",
-    )
+    value = arguments.bind_and_check_size(item.expression)
+    if not item.descending:
+        return value, (), (), fraction
+    if name == "PERCENTILE_DISC":
+        # Not that of 1 - fraction: where a whole number of rows is below it, another value is the first.
+        return value, (value,), ((True, True),), fraction
+    return value, (), (), 1.0 - fraction
 
 
 def _quantile(arguments: ExpressionBinder, name: str, written: syntax.FunctionCall) -> Parts:

@@ -49,6 +49,9 @@ def drawn_call(
     ):
         others = (argument,)
         directions = ((random.random() < 0.5, random.random() < 0.5),)
+    if function is F.PERCENTILE_DISC and argument is not None and not single:
+        # PERCENTILE_DISC with DESC.
+        others, directions = random.choice((((), ()), ((argument,), ((True, True),))))
     if function in ORDERED and single and retractable:
         return None
     return AggregateCall(

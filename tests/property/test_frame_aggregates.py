@@ -107,7 +107,11 @@ AGGREGATES_OF_FRAMES: Final = {
     "APPROX_COUNT_DISTINCT": [Aggregate("APPROX_COUNT_DISTINCT(s) #", "count(DISTINCT s) #")],
     "MEDIAN": [_rounded("MEDIAN(b % 9)")],
     "PERCENTILE_DISC": [
-        Aggregate("PERCENTILE_DISC(0.25) WITHIN GROUP (ORDER BY b) #", "quantile_disc(b, 0.25) #")
+        Aggregate("PERCENTILE_DISC(0.25) WITHIN GROUP (ORDER BY b) #", "quantile_disc(b, 0.25) #"),
+        Aggregate(
+            "PERCENTILE_DISC(0.5) WITHIN GROUP (ORDER BY b DESC) #",
+            "quantile_disc(b, -0.5) #",
+        ),
     ],
     "ARG_MIN": [Aggregate("ARG_MIN(id, b % 9 * 100 + id) #", "arg_min(id, b % 9 * 100 + id) #")],
     "MAX_BY": [
