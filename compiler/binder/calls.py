@@ -178,7 +178,7 @@ def _refuse_clauses(written: syntax.FunctionCall, name: str) -> None:
         "DISTINCT": written.distinct,
         "ORDER BY": bool(written.order_by),
         "FILTER": written.filter is not None,
-        "IGNORE NULLS": written.ignore_nulls and name != "LAG",
+        "IGNORE NULLS": written.ignore_nulls and name not in {"LAG", "LEAD", "NTH_VALUE"},
         "RESPECT NULLS": written.respect_nulls and name not in {"LAG", "LEAD"},
     }
     for clause, present in clauses.items():

@@ -76,7 +76,9 @@ class OrderedFrame:
 
 RUNNING: Final = OrderedFrame("RANGE", None, FrameEdge())
 """The frame of OVER (ORDER BY x)."""
-ALL_BEFORE: Final = OrderedFrame("ROWS", None, FrameEdge(Literal(BIGINT, nullable=False, value=1)))
+_ONE: Final = Literal(BIGINT, nullable=False, value=1)
+ALL_BEFORE: Final = OrderedFrame("ROWS", None, FrameEdge(_ONE))
+ALL_AFTER: Final = OrderedFrame("ROWS", FrameEdge(_ONE, following=True), None)
 
 
 def _rows_before(edge: FrameEdge) -> int:

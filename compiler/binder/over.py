@@ -12,7 +12,7 @@ from fsql.compiler import syntax
 from fsql.compiler.binder.aggregate_calls import complete_value, make_aggregate, needs_total_order
 from fsql.compiler.binder.expression import ExpressionBinder
 from fsql.compiler.binder.frames import FrameBounds, ascends, is_whole, read_frame
-from fsql.compiler.binder.ordered_frames import RUNNING, bind_frame, comparable_key
+from fsql.compiler.binder.ordered_frames import ALL_AFTER, RUNNING, bind_frame, comparable_key
 from fsql.compiler.binder.pending import RunningValue
 from fsql.compiler.binder.rank import RankCall, bind_order, check_rank_call, refuse_frame
 from fsql.compiler.binder.relative_ranks import bind_relative_rank, check_relative_rank
@@ -91,6 +91,13 @@ class RunningCollector:
                 written,
                 name,
                 lambda call: self._bind_running(RunningCall(partition, order, call, keys)),
+                lambda aggregate: self._bind_running(
+                    RunningCall(
+                        *(partition, order, OverCall(aggregate, FrameEnd.CURRENT_ROW), keys),
+                        frame=ALL_AFTER,
+                        timed=False,
+                    )
+                ),
             )
         return self._aggregate(inner, written, window, (partition, order, keys))
 

@@ -6,7 +6,8 @@ without a row. LEAD is the same with n rows after:
     CASE WHEN FIRST_VALUE(TRUE) OVER (… ROWS BETWEEN n PRECEDING AND n PRECEDING)
     THEN FIRST_VALUE(x) OVER (the same) ELSE default END
 
-`LAG(x) IGNORE NULLS` is the LAST_VALUE of the preceding rows, which ignores NULLs.
+`LAG(x, n) IGNORE NULLS` is the n-th LAST_VALUE of the preceding rows, which ignores NULLs, and
+`LEAD(x, n) IGNORE NULLS` the NTH_VALUE of all rows after, which later rows may change.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from fsql.compiler.binder.conditionals import make_case
 from fsql.compiler.binder.following import FOLLOWING_MAX
 from fsql.compiler.binder.frames import ROWS_MAX, whole_number
 from fsql.compiler.binder.operators import call, unify
-from fsql.compiler.binder.report import not_implemented, refusal
+from fsql.compiler.binder.report import refusal
 from fsql.compiler.expression import AggregateCall, AggregateFunction, Expression, Literal
 from fsql.compiler.functions.aggregates import aggregate_result
 from fsql.compiler.logical import FrameEnd, OverCall
@@ -36,15 +37,21 @@ def bind_lag(
     written: syntax.FunctionCall,
     name: str,
     run: Callable[[OverCall], Expression],
+    run_after: Callable[[AggregateCall], Expression],
 ) -> Expression:
-    """Return LAG or LEAD; `run` returns the value of a running aggregate, `arguments` binds its argument.
+    """Return LAG or LEAD; `arguments` binds its argument.
+
+    `run` returns the value of a running aggregate, and `run_after` that of an aggregate of all rows after.
 
     Raises:
         Refusal: E2xx to E4xx.
     """
     given = _expressions(written, name, (1, 2, 3))
-    most = FOLLOWING_MAX if name == "LEAD" else ROWS_MAX
-    number = _number(given[1], name, 0, most) if len(given) > 1 else 1
+    if written.ignore_nulls:
+        least, most = 1, FOLLOWING_MAX
+    else:
+        least, most = 0, FOLLOWING_MAX if name == "LEAD" else ROWS_MAX
+    number = _number(given[1], name, least, most) if len(given) > 1 else 1
     number = -number if name == "LEAD" else number
 
     def before(value: Expression) -> Expression:
@@ -53,12 +60,12 @@ def bind_lag(
 
     argument = arguments.bind_and_check_size(given[0])
     if written.ignore_nulls:
-        if number != 1:
-            raise not_implemented(
-                "IGNORE NULLS with another distance than 1", written.span, help="write LAG(x)"
-            )
-        last = _one_value(arguments, argument, written, AggregateFunction.LAST_VALUE)
-        value = run(OverCall(last, FrameEnd.ONE_PRECEDING))
+        nth = None if abs(number) == 1 else float(abs(number))
+        if name == "LEAD":
+            value = run_after(_one_value(arguments, argument, written, number=nth))
+        else:
+            last = _one_value(arguments, argument, written, AggregateFunction.LAST_VALUE, nth)
+            value = run(OverCall(last, FrameEnd.ONE_PRECEDING))
     else:
         value = before(argument)
     if len(given) < 3:

@@ -291,6 +291,7 @@ def in_order(aggregate: AggregateCall, order: Sequence[OrderKey]) -> AggregateCa
 
     NTH_VALUE becomes an array, of which `value_in_order` takes the value.
     """
+    last = aggregate.function is AggregateFunction.LAST_VALUE
     if aggregate.python is not None:
         return replace(aggregate, in_value_order=True)
     if not needs_total_order(aggregate):
@@ -303,10 +304,10 @@ def in_order(aggregate: AggregateCall, order: Sequence[OrderKey]) -> AggregateCa
             parameter=None,
             ignore_nulls=True,
         )
-    last = aggregate.function is AggregateFunction.LAST_VALUE
+    elif last:
+        aggregate = replace(aggregate, function=AggregateFunction.FIRST_VALUE)
     return replace(
         aggregate,
-        function=AggregateFunction.FIRST_VALUE if last else aggregate.function,
         others=tuple(key.expression for key in order),
         # The last value is the first one in the opposite order.
         directions=tuple((key.descending != last, key.nulls_first != last) for key in order),

@@ -105,6 +105,8 @@ def aggregate_text(call: AggregateCall, names: Sequence[str]) -> str:
         parts += [f", {other}" for other in others]
     if call.function is AggregateFunction.FIRST_VALUE and call.parameter is not None:
         return f"NTH_VALUE({argument}, {call.parameter:.0f})"
+    if call.function is AggregateFunction.LAST_VALUE and call.parameter is not None:
+        return f"NTH_LAST_VALUE({argument}, {call.parameter:.0f})"
     if call.parameter is not None:
         parts.append(f", {call.parameter}")
     if call.ignore_nulls:

@@ -78,7 +78,7 @@ def _used(call: AggregateCall, row: Values) -> bool:
 
 
 def _edge(call: AggregateCall, entries: Sequence[tuple[Values, int, object]]) -> Value:
-    """Return the first, n-th or last value that is not NULL; values of one place are in their own order."""
+    """Return the n-th or n-th last value that is not NULL; values of one place are in their own order."""
     present = [
         (index, order(row[0]), row[0])
         for row, weight, index in entries
@@ -89,7 +89,7 @@ def _edge(call: AggregateCall, entries: Sequence[tuple[Values, int, object]]) ->
     if len(present) < number:
         return None
     present.sort(key=lambda entry: entry[:2])
-    return present[number - 1 if call.function is _F.FIRST_VALUE else -1][2]
+    return present[number - 1 if call.function is _F.FIRST_VALUE else -number][2]
 
 
 def _compare(call: AggregateCall, left: Values, right: Values) -> int:

@@ -99,6 +99,8 @@ def drawn_call(random: Random, *, ties: bool) -> CallText:
             call = f"LAG({column})"
         frame, order = "", "moment, time, origin"
         theirs = call
+        if number and random.random() < 0.5:
+            theirs, call = f"{call[:-1]} IGNORE NULLS)", f"{call} IGNORE NULLS"
     else:
         number = random.choice((1, 2, 3))
         names = (f"FIRST_VALUE({column}", f"LAST_VALUE({column}", f"NTH_VALUE({column}, {number}")
@@ -162,5 +164,15 @@ def test_rows_are_read_as_duckdb_reads_them() -> None:
         check_snapshots(case, outcome, roots_of(case), Random(seed), met)
         met.update(call.ours.partition("(")[0] for call in calls)
         met["FOLLOWING"] += any("FOLLOWING" in call.ours for call in calls)
-    wanted = ("rows restored", "LEAD", "FOLLOWING", "LAG", "FIRST_VALUE", "LAST_VALUE", "NTH_VALUE")
+        met["LAG IGNORE NULLS"] += any(") IGNORE" in call.ours for call in calls)
+    wanted = (
+        "LAG IGNORE NULLS",
+        "rows restored",
+        "LEAD",
+        "FOLLOWING",
+        "LAG",
+        "FIRST_VALUE",
+        "LAST_VALUE",
+        "NTH_VALUE",
+    )
     assert all(met[name] for name in wanted), met

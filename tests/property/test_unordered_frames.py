@@ -144,6 +144,12 @@ QUERIES = (
         " NTH_VALUE(id, 3) OVER (ORDER BY n, id ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING)"
         " AS b FROM t"
     ),
+    # LAG and LEAD of values that are not NULL, also in the order of event time.
+    (
+        "SELECT id, LAG(n, 2) IGNORE NULLS OVER (PARTITION BY k ORDER BY id DESC) AS a,"
+        " LEAD(n, 2, -1) IGNORE NULLS OVER (ORDER BY n DESC, id) AS b FROM t"
+    ),
+    "SELECT id, 0 AS a, LEAD(n) IGNORE NULLS OVER (PARTITION BY k ORDER BY seen, id) AS b FROM t",
     # Ranks in proportion to the rows of the partition: each row changes all others.
     "SELECT id, NTILE(3) OVER (PARTITION BY k ORDER BY n, id DESC) AS a, 0 AS b FROM t",
     "SELECT id, NTILE(9) OVER (ORDER BY id DESC) AS a, 0 AS b FROM " + GROUPED,
@@ -196,9 +202,8 @@ def in_duckdb(query: str) -> str:
     """Return the query with windows as DuckDB computes them."""
     start = f"seen // {5 * SECOND}"
     windows = f"(SELECT *, {start} AS window_start, {start} + 1 AS window_end FROM t) AS w"
-    query = query.replace("LAG(n) IGNORE NULLS", "LAG(n IGNORE NULLS)").replace(
-        " RESPECT NULLS", ""
-    )
+    query = re.sub(r"\((n[^()]*)\) IGNORE NULLS", r"(\1 IGNORE NULLS)", query)
+    query = query.replace(" RESPECT NULLS", "")
     query = query.replace(WINDOW, windows).replace(" / ", " // ")
     return re.sub(r"INTERVAL '(\d+)' SECOND", lambda found: f"{int(found[1]) * SECOND}", query)
 

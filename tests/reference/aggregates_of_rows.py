@@ -47,7 +47,8 @@ def aggregate_rows(call: AggregateCall, values: Sequence[Any]) -> Value:
         number = int(call.parameter or 1)
         if len(rows) < number:
             return None
-        return normalised(rows[number - 1 if call.function is F.FIRST_VALUE else -1][0])
+        place = number - 1 if call.function is F.FIRST_VALUE else len(rows) - number
+        return normalised(rows[place][0])
     rows.sort(key=lambda row: order_key(row[0]))
     for place in reversed(range(len(call.directions))):
         descending, nulls_first = call.directions[place]

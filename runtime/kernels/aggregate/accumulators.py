@@ -28,6 +28,7 @@ from fsql.runtime.kernels.aggregate.extremes import Extreme, RetractableExtreme
 from fsql.runtime.kernels.aggregate.integer_sum import IntegerSum
 from fsql.runtime.kernels.aggregate.matches import Matches
 from fsql.runtime.kernels.aggregate.moments import Bits, Moments, NumberStates
+from fsql.runtime.kernels.aggregate.nth_last import NthLast
 from fsql.runtime.kernels.aggregate.nth_value import NthValue
 from fsql.runtime.kernels.aggregate.ordered_values import OrderedValues
 from fsql.runtime.kernels.aggregate.python_states import KeptRows, PythonStates
@@ -136,11 +137,16 @@ def struct_of(columns: Sequence[pa.Array]) -> pa.StructArray:
     return pa.StructArray.from_arrays([decode_dictionary(column) for column in columns], names)
 
 
-def _new_accumulator(call: AggregateCall, *, append_only: bool, shown: bool) -> Accumulator:  # noqa: PLR0911 - one line for each kind
+def _new_accumulator(  # noqa: C901, PLR0911 - one line for each kind
+    call: AggregateCall, *, append_only: bool, shown: bool
+) -> Accumulator:
     """Return an empty accumulator of all values, whether distinct or not."""
     match call.function:
         case AggregateFunction.FIRST_VALUE | AggregateFunction.LAST_VALUE:
-            return ChosenRow(call) if call.parameter is None else NthValue(call)
+            if call.parameter is None:
+                return ChosenRow(call)
+            first = call.function is AggregateFunction.FIRST_VALUE
+            return NthValue(call) if first else NthLast(call)
         case AggregateFunction.MATCH_RECOGNIZE:
             return Matches(call)
         case AggregateFunction.BIT_AND | AggregateFunction.BIT_OR | AggregateFunction.BIT_XOR:

@@ -309,10 +309,11 @@ def _read(call: AggregateCall, column: pa.Array, start: Ints, end: Ints) -> Valu
         return _collect(call, column, start, end)
     present = np.flatnonzero(column.is_valid().to_numpy(zero_copy_only=False))
     if call.function is AggregateFunction.LAST_VALUE:
-        number = np.searchsorted(present, end) - 1
+        number = np.searchsorted(present, end) - int(call.parameter or 1)
     else:
         number = np.searchsorted(present, start) + int(call.parameter or 1) - 1
-    index = np.append(present, len(column))[np.clip(number, 0, len(present))]
+    number = np.where(number < 0, len(present), np.minimum(number, len(present)))
+    index = np.append(present, len(column))[number]
     absent = (index < start) | (index >= end)
     found = column.take(pa.array(index, mask=absent))
     if call.type.kind in FLOATING:

@@ -1,0 +1,82 @@
+"""LAG with IGNORE NULLS and a distance: the n-th last value, of up to n that are kept for each slot."""
+
+from __future__ import annotations
+
+from collections import deque
+from itertools import islice, repeat
+from typing import TYPE_CHECKING
+
+from fsql.compiler.sqltypes import array_of
+from fsql.runtime.arrow_types import from_arrow, to_arrow
+from fsql.runtime.dictionaries import decode_dictionary
+from fsql.runtime.kernels.aggregate.ordered_values import canonical
+from fsql.runtime.kernels.aggregate.steps import Values
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import numpy as np
+    import pyarrow as pa
+    from numpy.typing import NDArray
+
+    from fsql.compiler.expression import AggregateCall, Value
+    from fsql.runtime.kernels.aggregate.steps import Steps
+
+    Ints = NDArray[np.int64]
+
+
+class NthLast:
+    """The last values of each slot that are not NULL, over append-only input."""
+
+    def __init__(self, call: AggregateCall) -> None:
+        self._type = call.type
+        self._number = int(call.parameter or 1)
+        self._kept: list[deque[Value]] = []
+
+    def grow(self, slots: int) -> None:
+        self._kept.extend(deque(maxlen=self._number) for _ in range(slots - len(self._kept)))
+
+    def clear(self, slots: Ints) -> None:
+        for slot in slots.tolist():
+            self._kept[slot].clear()
+
+    def add(self, values: pa.Array | None, weights: Ints | None, steps: Steps) -> Values:
+        assert values is not None
+        given = from_arrow(decode_dictionary(values), self._type)
+        repeats = [1] * len(given) if weights is None else weights.tolist()
+        ends = [*steps.start[1:].tolist(), steps.rows]
+        after: list[Value] = []
+        for slot, start, end in zip(steps.slot.tolist(), steps.start.tolist(), ends, strict=True):
+            kept = self._kept[slot]
+            for value, count in zip(given[start:end], repeats[start:end], strict=True):
+                if value is not None:
+                    kept.extend(islice(repeat(canonical(value)), min(count, self._number)))
+            after.append(self._value(slot))
+        return Values(to_arrow(after, self._type))
+
+    def _value(self, slot: int) -> Value:
+        kept = self._kept[slot]
+        return kept[0] if len(kept) == self._number else None
+
+    def read(self, slots: Ints) -> Values:
+        return Values(to_arrow([self._value(slot) for slot in slots.tolist()], self._type))
+
+    def save(self, slots: Ints) -> list[tuple[Value, ...]]:
+        return [tuple(self._kept[slot]) for slot in slots.tolist()]
+
+    def restore(self, slots: Ints, saved: list[tuple[Value, ...]], kept: Ints) -> None:
+        for i in kept.tolist():
+            self._set(int(slots[i]), saved[i])
+
+    def columns(self, slots: Ints) -> dict[str, pa.Array]:
+        kept = [tuple(self._kept[slot]) or None for slot in slots.tolist()]
+        return {"values": to_arrow(kept, array_of(self._type))}
+
+    def load(self, slots: Ints, columns: Mapping[str, pa.Array]) -> None:
+        kept = from_arrow(columns["values"], array_of(self._type))
+        for slot, values in zip(slots.tolist(), kept, strict=True):
+            assert values is None or isinstance(values, tuple)
+            self._set(slot, values or ())
+
+    def _set(self, slot: int, values: tuple[Value, ...]) -> None:
+        self._kept[slot] = deque(values, maxlen=self._number)
