@@ -159,7 +159,7 @@ def complete_value(
                 "E403",
                 f"separator of {name} is not constant",
                 written.arguments[1].span,
-                help=f"write a text, {name}(s, ', '); join what differs from row to row to s: {name}(s || k)",
+                help=f"write a text, {name}(s, ', '); join others to the values: {name}(k || s, '')",
             )
     literal = Literal(STRING, nullable=False, value=separator)
     return Call(STRING, collected.nullable, "join_texts", (collected, literal))

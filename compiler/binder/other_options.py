@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 from fsql.compiler import syntax
 from fsql.compiler.binder.report import refusal
 from fsql.compiler.binder.sink_options import with_sink_options
+from fsql.compiler.binder.timestamp_option import with_time_column
 from fsql.compiler.binder.topic_options import TOPIC, with_topic
 from fsql.compiler.connectors import KEY_FORMAT, VALUE_FIELDS
 from fsql.compiler.diagnostics import Diagnostic, Label
@@ -98,6 +99,7 @@ def with_own_options(
     """
     if table.sink:
         table = with_sink_options(table)
+    table = with_time_column(table)
     from_flink = any(_is_filesystem(each) for each in table.options)
     options = with_topic(table, report)
     connectors = [each for each in options if each.key.value.lower() == "connector"]

@@ -117,6 +117,7 @@ def _with_common_tables(tables: Sequence[syntax.CommonTable], context: Context) 
 def _bind_body(body: syntax.QueryBody, context: Context) -> Plan:
     match body:
         case syntax.Select():
+            _warn_of_repartition(body.repartition, context)
             return bind_select(body, context, _QueryBinder())
         case syntax.Query():
             return bind_query(body, context)
@@ -124,6 +125,17 @@ def _bind_body(body: syntax.QueryBody, context: Context) -> Plan:
             return _bind_set_operation(body, context)
         case syntax.Values():
             return bind_values(body, context)
+
+
+def _warn_of_repartition(keys: Sequence[syntax.Expression], context: Context) -> None:
+    if keys:
+        message = "PARTITION BY of a query has no effect"
+        helps = (
+            "remove it; rows are distributed by the keys of joins and groups",
+            "the key of messages is an option: 'key.fields' = 'k'",
+        )
+        label = Label(keys[0].span.to(keys[-1].span))
+        context.report.warn(Diagnostic("W203", message, label, helps=helps))
 
 
 def _bind_set_operation(operation: syntax.SetOperation, context: Context) -> Plan:

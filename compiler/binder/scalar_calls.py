@@ -23,12 +23,13 @@ from fsql.compiler.binder.zoned_texts import local_texts
 from fsql.compiler.diagnostics.near_names import near_name
 from fsql.compiler.expression import Call, Expression
 from fsql.compiler.functions.aggregates import AGGREGATES
+from fsql.compiler.functions.date_arithmetic import has_whole_days
 from fsql.compiler.functions.evaluate import constant_value
 from fsql.compiler.functions.json_clauses import QUERIES
 from fsql.compiler.functions.json_functions import BUILDERS, DOCUMENTS
 from fsql.compiler.functions.refused import OTHER_DIALECTS, WINDOW_BOUNDS
 from fsql.compiler.functions.table import CALLABLE, FUNCTIONS
-from fsql.compiler.sqltypes import INTEGER_RANGES, STRING, Kind
+from fsql.compiler.sqltypes import DATE, INTEGER_RANGES, STRING, Kind
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -77,6 +78,9 @@ def bind_scalar(binder: ExpressionBinder, written: syntax.FunctionCall, name: st
         check_position(arguments[0], arguments[1], written.arguments[1].span)
     prepared = _prepare_arguments(function, written, name, arguments)
     made = _make_call(function, written, name, prepared, binder.zone)
+    if function.name == "timestamp_add" and arguments[2].type.kind is Kind.DATE:
+        unit = constant_value(arguments[0])
+        return make_cast(made, DATE) if isinstance(unit, str) and has_whole_days(unit) else made
     return parts_of_text(arguments, made) if name == "STRING_TO_ARRAY" else made
 
 

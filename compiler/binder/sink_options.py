@@ -41,8 +41,6 @@ def with_sink_options(sink: syntax.CreateTable) -> syntax.CreateTable:
             made[name] = option(name, value, each)
         elif key == _KEY:
             keys.append(_primary_key(each))
-        elif key == "force_append_only":
-            _check_not_forced(each)
         elif key in {_CHANGES, "format"}:
             made[key] = each
         else:
@@ -82,19 +80,3 @@ def _primary_key(written: syntax.TableOption) -> syntax.PrimaryKey:
     return syntax.PrimaryKey(
         span, tuple(syntax.Identifier(span, each) for each in names), enforced=False
     )
-
-
-def _check_not_forced(written: syntax.TableOption) -> None:
-    """Check that changes are not written as rows.
-
-    Raises:
-        Refusal: E213.
-    """
-    if written.value.value.lower() == "true":
-        raise refusal(
-            "E213",
-            f"option '{written.key.value}' does not exist",
-            written.key.span,
-            help="write the rows as a query: CREATE SINK s AS SELECT … FROM TO_CHANGELOG(TABLE t,"
-            " op_mapping => MAP['INSERT, UPDATE_AFTER', 'put'])",
-        )

@@ -26,10 +26,6 @@ _OWN_FORMATS: Final = ("JSON", "TEXT", "DEBEZIUM-JSON")
 _OF_TOPIC: Final = "fsql does not create topics: give it to the tool that does"
 _NO_REGISTRY: Final = "remove it, and declare the columns: there is no schema registry"
 _DELIMITED: Final = "remove it; messages are JSON"
-_WATERMARK: Final = (
-    "remove it, and declare a column of type TIMESTAMP as event time: "
-    "WATERMARK FOR at AS at - INTERVAL '1' MINUTE"
-)
 _WITHOUT_EFFECT: Final[Mapping[str, str]] = {
     "partitions": _OF_TOPIC,
     "replicas": _OF_TOPIC,
@@ -38,8 +34,6 @@ _WITHOUT_EFFECT: Final[Mapping[str, str]] = {
 }
 """Options that cannot change results, with what to do instead."""
 _REFUSED: Final[Mapping[str, str]] = {
-    "timestamp": _WATERMARK,
-    "timestamp_format": f"{_WATERMARK}, computed with TO_TIMESTAMP from a text",
     "value_delimiter": _DELIMITED,
     "key_delimiter": _DELIMITED,
     "value_schema_id": _NO_REGISTRY,
@@ -54,8 +48,6 @@ _REFUSED: Final[Mapping[str, str]] = {
     "source_connector": "remove it; connectors of Kafka Connect are not known here",
 }
 """Options for which there is nothing here, with what to do instead."""
-_OF_KSQLDB: Final = frozenset({*_WITHOUT_EFFECT, "timestamp", "timestamp_format"})
-"""Options that no connector has, whose meaning is known."""
 _DELIMITERS: Final[Mapping[str, str]] = {"SPACE": " ", "TAB": "\t"}
 
 
@@ -93,7 +85,7 @@ def _elsewhere(written: syntax.TableOption, report: Report) -> Iterable[syntax.T
         yield option("delimiter", _DELIMITERS.get(value.upper(), value), written)
     elif key == "value_format":
         yield option("format", value.lower(), written)
-    elif key in _OF_KSQLDB:
+    elif key in _WITHOUT_EFFECT:
         yield from _translate(written, report)
     else:
         yield written

@@ -61,6 +61,12 @@ def unit_name_error(word: str) -> str | None:
     return None if unit_of(word) in _UNITS else f"a unit is {', '.join(_UNITS)}"
 
 
+def has_whole_days(word: str) -> bool:
+    """Return whether a unit moves a date to another date."""
+    unit = unit_of(word)
+    return unit in OF_MONTHS or FIXED_US[unit] % DAY_US == 0
+
+
 def _moment(at_us: int) -> datetime:
     return _EPOCH + timedelta(microseconds=at_us)
 

@@ -172,8 +172,11 @@ PIVOTS: Final[Mapping[str, str]] = {
 }
 """Help for `PIVOT (SUM(…) …)` and `UNPIVOT (a …)`, which begin like an alias with column names."""
 
-STREAM_WINDOW: Final = "write it before WHERE and GROUP BY: FROM t WINDOW TUMBLING (SIZE 1 HOUR)"
-"""Help for `WINDOW TUMBLING (…)` at another place than after FROM."""
+OF_KINDS: Final[Mapping[str, str]] = {
+    "STREAM_WINDOW": "write it before WHERE and GROUP BY: FROM t WINDOW TUMBLING (SIZE 1 HOUR)",
+    "SINK_WITH": "say whose rows are written: CREATE SINK s FROM v WITH (…), or AS SELECT … WITH (…)",
+}
+"""Help for `WINDOW TUMBLING (…)` at another place than after FROM, and for a sink without rows."""
 
 _OBJECT: Final = "write ROW(a, b), or MAP['key', a]"
 _PARAMETER: Final = "a parameter is written ${name}"

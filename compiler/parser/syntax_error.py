@@ -20,11 +20,11 @@ from fsql.compiler.parser.dialects import (
     CREATED,
     NO_RECURSION,
     OF_JAVA,
+    OF_KINDS,
     PIVOTS,
     READ_AS_NAMES,
     SIGNS,
     STATEMENTS,
-    STREAM_WINDOW,
     item_help,
     sign_help,
 )
@@ -174,8 +174,8 @@ def _dialect_help(state: _ErrorState) -> str | None:
     match state.last_kind, state.bad.kind:
         case _, "LPAR":
             help_ = _pivot_help(state)
-        case _, "STREAM_WINDOW":
-            help_ = STREAM_WINDOW
+        case _, "STREAM_WINDOW" | "SINK_WITH":
+            help_ = OF_KINDS[state.bad.kind]
         case "STAR", _ if state.keyword == "RENAME":
             help_ = "write * EXCLUDE (a), a AS b"
         case "NAME", _ if before == "RECURSIVE":

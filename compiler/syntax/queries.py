@@ -65,7 +65,7 @@ class Select(Syntax):
 
     `group_by` is None without GROUP BY, and `()` for `GROUP BY ()`: one group.  `distinct_on` are the
     expressions of `DISTINCT ON (…)`, with which `distinct` is False.  With `group_by_all` it is GROUP BY ALL,
-    and `group_by` is empty.
+    and `group_by` is empty.  `repartition` are the keys of ksqlDB's PARTITION BY.
     """
 
     distinct: bool
@@ -80,6 +80,7 @@ class Select(Syntax):
     distinct_on: tuple[Expression, ...] = ()
     hints: tuple[Hint, ...] = ()
     group_by_all: bool = False
+    repartition: tuple[Expression, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -190,9 +190,10 @@ ENTRIES: Final[Mapping[str, ManualEntry]] = {
         fails=f"FSQL-E503 if there is no such time; {YEARS}",
     ),
     "timestamp_add": entry(
-        "The timestamp a number of units later. See also `t + INTERVAL '1' DAY`.",
+        "The timestamp a number of units later; of a DATE and units of days or more a DATE. See also `t + INTERVAL '1' DAY`.",
         "TIMESTAMPADD(MONTH, 1, TIMESTAMP '2024-01-31 10:00:00') = TIMESTAMP '2024-02-29 10:00:00'",
         "DATEADD('hours', -1, TIMESTAMP '2024-01-31 10:00:00') = TIMESTAMP '2024-01-31 09:00:00'",
+        "CAST(DATEADD(WEEK, 1, DATE '2024-02-28') AS STRING) = '2024-03-06'",
         fails=YEARS,
     ),
     "timestamp_diff": entry(

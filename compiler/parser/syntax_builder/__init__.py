@@ -18,6 +18,7 @@ from fsql.compiler.parser.syntax_builder import (
     queries,
     relations,
     row_patterns,
+    sinks,
     statements,
     stream_windows,
     tables,
@@ -30,7 +31,7 @@ BUILDERS: Final[dict[str, Callable[..., object]]] = {
     name: function
     for module in (
         *(names, expressions, calls, relations, row_patterns, queries, statements),
-        *(tables, stream_windows, hints, json_wrappers),
+        *(tables, sinks, stream_windows, hints, json_wrappers),
     )
     for name, function in vars(module).items()
     if getattr(function, "__module__", None) == module.__name__ and not name.startswith("_")

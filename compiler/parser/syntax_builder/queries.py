@@ -180,6 +180,7 @@ def select(  # noqa: PLR0913, PLR0917 - what the rule has
     stream_window: syntax.FunctionCall | None,
     where: syntax.Expression | None,
     group_by: tuple[syntax.Expression | syntax.GroupingSets, ...] | Literal["ALL"] | None,
+    repartition: tuple[syntax.Expression, ...],
     having: syntax.Expression | None,
     windows: tuple[syntax.NamedWindow, ...],
     qualify: syntax.Expression | None,
@@ -208,7 +209,13 @@ def select(  # noqa: PLR0913, PLR0917 - what the rule has
         distinct_on,
         hints,
         group_by_all,
+        repartition,
     )
+
+
+def repartition(_span: Span, *keys: syntax.Expression | None) -> tuple[syntax.Expression, ...]:
+    """Return the keys of `PARTITION BY a`; nothing without it."""
+    return tuple(key for key in keys if key is not None)
 
 
 def select_quantifier(

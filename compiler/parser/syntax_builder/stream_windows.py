@@ -59,10 +59,11 @@ def stream_window(
     name = kind.name.upper()
     given: dict[str, syntax.IntervalLiteral] = {}
     for term in terms:
-        if term.word in given or term.word not in {*_NEEDED[name], "RETENTION", _GRACE}:
-            what = "it is written twice" if term.word in given else f"{name} does not take it"
+        word = "" if name == "SESSION" and term.word == "GAP" else term.word
+        if word in given or word not in {*_NEEDED[name], "RETENTION", _GRACE}:
+            what = "it is written twice" if word in given else f"{name} does not take it"
             raise _form_error(name, term.span, what)
-        given[term.word] = term.interval
+        given[word] = term.interval
     missing = [word for word in _NEEDED[name] if word not in given]
     if missing:
         raise _form_error(name, span, f"{missing[0] or 'the gap'} is missing")

@@ -91,43 +91,6 @@ def create_table(  # noqa: PLR0913, PLR0917 - what the rule has
     )
 
 
-def create_sink(
-    span: Span,
-    _sink: Token,
-    if_not_exists: Token | None,
-    name: syntax.QualifiedName,
-    rows: syntax.Query,
-    options: tuple[syntax.TableOption, ...] | None,
-    encoding: tuple[syntax.TableOption, ...] | None,
-) -> syntax.CreateTable:
-    """Return `CREATE SINK s FROM t WITH (…)` as the table that has the rows of t."""
-    return syntax.CreateTable(
-        span,
-        name,
-        (),
-        options=(*(options or ()), *(encoding or ())),
-        query=rows,
-        if_not_exists=if_not_exists is not None,
-        sink=True,
-    )
-
-
-def sink_with(
-    _span: Span, _with: Token, options: tuple[syntax.TableOption, ...]
-) -> tuple[syntax.TableOption, ...]:
-    """Return `WITH (a = 'b')` of CREATE SINK."""
-    return options
-
-
-def sink_relation(span: Span, name: syntax.QualifiedName) -> syntax.Query:
-    """Return the query that `FROM t` of CREATE SINK means."""
-    relation = syntax.TableReference(name.span, name)
-    select = syntax.Select(
-        span, distinct=False, items=(syntax.Star(name.span),), relations=(relation,)
-    )
-    return syntax.Query(span, select)
-
-
 def encoding_clause(
     _span: Span,
     form: syntax.Identifier,
