@@ -183,6 +183,7 @@ class _Adding:
         if written.name in self._refused:
             return
         if (self._wanted, statement) in self._known.inserts:
+            self._known.inserts.remove((self._wanted, statement))
             self.shared.append(what)
         elif known is None or known.name not in self._sinks:
             self._add(part, what, writes=True)
@@ -247,7 +248,7 @@ def _check_modules(job: Compiled, own: Compiled, folders: Sequence[Path], name: 
 def _check_queries(together: Compiled, alone: Compiled, name: str) -> None:
     """Check that the queries of one of the scripts compute what they did.
 
-    The times of rows are decided for all tables of a script together.
+    The times of rows are decided for all tables and queries of a script together.
 
     Raises:
         FsqlError: E640.
@@ -266,7 +267,9 @@ def _check_queries(together: Compiled, alone: Compiled, name: str) -> None:
             message = (
                 f'one job of {name} and the script would change the query of "{insert.sink.name}"'
             )
-            note = f"the time of {' and '.join(changed)} depends on the other tables of the job"
+            note = (
+                f"the time of {' and '.join(changed)} depends on all tables and queries of the job"
+            )
             notes = (note,) if changed else ()
             raise FsqlError([Diagnostic("E640", message, notes=notes, helps=(_OWN_JOB,))])
 

@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
-from fsql.tests.unit.job.test_script_addition import COPY, JOB, OUT, TOTAL, VIEWS, refusal
+from fsql.tests.unit.job.test_script_addition import (
+    COPY,
+    INSERT,
+    JOB,
+    OUT,
+    TOTAL,
+    VIEWS,
+    add,
+    refusal,
+)
 
 
 def test_another_meaning_of_a_name_is_refused() -> None:
@@ -107,9 +116,18 @@ def test_times_that_would_change_are_refused() -> None:
     )
     assert refusal(JOB, added) == (
         'error[FSQL-E640]: one job of pages and the script would change the query of "out"\n'
-        '  = note: the time of table "views" depends on the other tables of the job\n'
+        '  = note: the time of table "views" depends on all tables and queries of the job\n'
         "  = help: deploy the script as a job of its own: without --into\n"
     )
+
+
+def test_an_insert_that_the_job_has_once_is_not_taken_twice() -> None:
+    twice = refusal(JOB, JOB + INSERT)
+    assert twice.startswith(
+        'error[FSQL-E640]: job pages writes table "out" already, with another query\n'
+        " --> job.sql:5:13\n"
+    )
+    assert add(JOB + INSERT, JOB + INSERT).compiled is None
 
 
 def test_what_is_not_one_script_is_refused_as_there() -> None:
