@@ -19,6 +19,7 @@ from fsql.compiler.verify.logical import verify_logical
 from fsql.connectors.declared import DECLARED
 from fsql.runtime.ports import DeadLetter
 from fsql.tests.property.inputs import random_splits
+from fsql.tests.property.mixed_scripts import random_mixed_script
 from fsql.tests.property.plans import random_plan_case
 from fsql.tests.property.scripts import random_script
 from fsql.tests.property.subqueries import random_subquery_case
@@ -99,6 +100,15 @@ def _arriving(random: Random, split: list[Row]) -> list[Row]:
     return rows
 
 
+def mixed_case(random: Random, name: str) -> Case:
+    """Return a case in SQL with frames, subqueries, LATERAL and row patterns.
+
+    Raises:
+        FsqlError: the binder refuses the script.
+    """
+    return _written_case(random, name, random_mixed_script(random))
+
+
 def _written_case(random: Random, name: str, writer: ScriptWriter) -> Case:
     """Return the case of a script, with random input.
 
@@ -148,6 +158,7 @@ def subquery_case(random: Random, name: str) -> Case:
 MAKERS = {
     "script": script_case,
     "row-time": row_time_case,
+    "mixed": mixed_case,
     "plan": plan_case,
     "updating-join": updating_join_case,
     "subquery": subquery_case,

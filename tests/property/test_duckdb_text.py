@@ -28,6 +28,7 @@ from fsql.tests.property.by_duckdb import comparable, empty_database, insert_row
 from fsql.tests.property.duckdb_text import SETTINGS, duckdb_text, duckdb_type, plain_column
 from fsql.tests.property.flow import computes_with_inexact, depending, inexact
 from fsql.tests.property.inputs import random_splits
+from fsql.tests.property.mixed_scripts import random_mixed_script
 from fsql.tests.property.scripts import random_script
 from fsql.tests.property.sql_expressions import LETTERS
 from fsql.tests.reference.oracle import Oracle
@@ -35,20 +36,26 @@ from fsql.tests.reference.relations import END
 from fsql.tests.seeds import chosen_seeds
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from fsql.compiler.logical import Plan
     from fsql.tests.property.inputs import Splits
     from fsql.tests.property.script_writer import ScriptWriter
 
 PLACES = {"T": "make_timestamp(?)", "Y": "DATE '1970-01-01' + CAST(? AS INTEGER)"}
 """How DuckDB is given values of the kinds that are numbers in fsql."""
+MAKERS: dict[str, Callable[..., ScriptWriter]] = {
+    "text": random_script,
+    "mixed": random_mixed_script,
+}
 ORDERED = ("STRING_AGG", "MAX_BY")
 """DuckDB places NULL, and rows of which none is before the other, in another order."""
 
 
-def compare(seed: int) -> str:
+def compare(kind: str, seed: int) -> str:
     """Compare one script; return how it went."""
-    random = Random(f"text {seed}")
-    writer = random_script(random, plain=True)
+    random = Random(f"{kind} {seed}")
+    writer = MAKERS[kind](random, plain=True)
     script = "\n".join(writer.statements)
     if any(name in script for name in ORDERED):
         return "ordered"
@@ -57,7 +64,7 @@ def compare(seed: int) -> str:
         for table in writer.tables
     }
     try:
-        job = bind(parse_script(SourceText(f"text {seed}", script)), DECLARED).job
+        job = bind(parse_script(SourceText(f"{kind} {seed}", script)), DECLARED).job
     except FsqlError:
         return "refused"
     insert = job.inserts[0]
@@ -73,7 +80,7 @@ def compare(seed: int) -> str:
     digits = depending(insert.query, inexact)
     bags = [comparable(insert.query, rows, digits) for rows in (ours, theirs)]
     assert bags[0] == bags[1], (
-        f"seed {seed}\n{script}\nonly here: {bags[0] - bags[1]}\nonly by DuckDB: {bags[1] - bags[0]}"
+        f"{kind} {seed}\n{script}\nonly here: {bags[0] - bags[1]}\nonly by DuckDB: {bags[1] - bags[0]}"
     )
     return "rows" if ours else "no rows"
 
@@ -112,8 +119,9 @@ def by_duckdb(writer: ScriptWriter, tables: dict[str, Splits]) -> list[tuple[obj
 
 
 @pytest.mark.slow
-def test_the_text_means_what_duckdb_says() -> None:
+@pytest.mark.parametrize("kind", MAKERS)
+def test_the_text_means_what_duckdb_says(kind: str) -> None:
     chosen = chosen_seeds(60)
-    went = Counter(compare(seed) for seed in chosen)
+    went = Counter(compare(kind, seed) for seed in chosen)
     print(went)  # noqa: T201 - shown by -rP and on failure
     assert went["rows"] > 0.5 * len(chosen), went
