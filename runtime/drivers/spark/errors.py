@@ -22,10 +22,19 @@ def is_of_spark(error: Exception) -> bool:
 
 def spark_error(error: Exception, remedy: str, reasons: Sequence[str] = ()) -> FsqlError:
     """Return the error for a failure of Spark; `reasons` are notes besides that of the failure."""
-    java_exception = getattr(error, "java_exception", None)
-    text = str(error if java_exception is None else java_exception)
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    lines = [line.strip() for line in _text(error).splitlines() if line.strip()]
     details = [line.removeprefix(_DETAILS) for line in lines if line.startswith(_DETAILS)]
     notes = details[:1] or (["; ".join(lines[:2])] if lines else [])
     message = "Spark has failed"
     return FsqlError([Diagnostic("E661", message, notes=(*notes, *reasons), helps=(remedy,))])
+
+
+def _text(error: Exception) -> str:
+    """Return the text of an error; that of an exception of Java is asked of the Java process."""
+    java_exception = getattr(error, "java_exception", None)
+    try:
+        return str(error if java_exception is None else java_exception)
+    except Exception as failure:
+        if not is_of_spark(failure):
+            raise
+        return "its Java process has ended"

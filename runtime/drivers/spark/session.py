@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import subprocess
 import sys
 import time
@@ -57,8 +58,10 @@ appender.log.layout.type = PatternLayout
 appender.log.layout.pattern = %d{yy/MM/dd HH:mm:ss} %p %c{1}: %m%n%ex
 """
 
-_REASON_PREFIX: Final = 'Exception in thread "main"'
-"""The beginning of the line in which Spark's launcher reports why it has ended."""
+_REASON: Final = re.compile(
+    r'^Exception in thread "main".*|(?<=Application has been killed\. Reason: ).*', re.MULTILINE
+)
+"""Why Spark's launcher has ended, or why its master has ended the application."""
 
 _DAEMON: Final = "fsql.job.spark_daemon"
 """The module from whose process Spark forks its Python processes."""
@@ -104,7 +107,7 @@ def spark_session(
             if not is_of_spark(error):
                 raise
             log = keep_log(folder)
-            raise spark_error(error, f"read {log}", _reason_in(log)) from None
+            raise spark_error(error, f"read {log}", reasons_in(log)) from None
 
 
 def check_spark(master: str) -> None:
@@ -119,10 +122,9 @@ def check_spark(master: str) -> None:
         find_java()
 
 
-def _reason_in(log: Path) -> list[str]:
-    """Return the line of a log in which Spark's launcher reports why it has ended."""
-    lines = log.read_text(errors="replace").splitlines()
-    return [line for line in lines if line.startswith(_REASON_PREFIX)][-1:]
+def reasons_in(log: Path) -> list[str]:
+    """Return the last reason for the end of Spark that a log gives, if there is one."""
+    return _REASON.findall(log.read_text(errors="replace"))[-1:]
 
 
 def _settings(master: str, partitions: int, folder: Path) -> dict[str, str]:
