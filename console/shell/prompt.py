@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from prompt_toolkit import PromptSession
-from prompt_toolkit.application import get_app
 from prompt_toolkit.completion import Completer, Completion
-from prompt_toolkit.filters import Condition
+from prompt_toolkit.enums import DEFAULT_BUFFER
+from prompt_toolkit.filters import Condition, has_focus
 from prompt_toolkit.history import FileHistory, InMemoryHistory
+from prompt_toolkit.key_binding import KeyBindings
 
 from fsql.compiler.functions.aggregates import AGGREGATES
 from fsql.compiler.functions.table import CALLABLE
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from prompt_toolkit.document import Document
     from prompt_toolkit.history import History
     from prompt_toolkit.input import Input
+    from prompt_toolkit.key_binding import KeyPressEvent
     from prompt_toolkit.output import Output
 
     from fsql.console.shell.session import ShellSession
@@ -90,11 +92,14 @@ class TerminalPrompt:
         source, target = terminal or (None, None)
         self._prompt: PromptSession[str] = PromptSession(
             _PROMPT,
-            multiline=Condition(lambda: not is_complete(get_app().current_buffer.text)),
+            # Always, since a search, such as with Ctrl-R, must end with the layout with which it began.
+            multiline=True,
+            key_bindings=self._keys(),
             prompt_continuation=_CONTINUED,
             completer=self._completer,
             complete_while_typing=False,
             history=_history(),
+            search_ignore_case=True,
             input=source,
             output=target,
         )
@@ -113,6 +118,17 @@ class TerminalPrompt:
     def on_declared(self) -> None:
         """Complete the names that are currently declared."""
         self._completer.refresh()
+
+    def _keys(self) -> KeyBindings:
+        """Let Enter end a text that is complete, instead of beginning a line."""
+        keys = KeyBindings()
+        complete = Condition(lambda: is_complete(self._prompt.default_buffer.text))
+
+        @keys.add("enter", filter=has_focus(DEFAULT_BUFFER) & complete)
+        def _(event: KeyPressEvent) -> None:
+            event.current_buffer.validate_and_handle()
+
+        return keys
 
 
 def _history() -> History:

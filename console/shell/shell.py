@@ -14,7 +14,12 @@ from fsql.console.inspections import listing_json, listing_text
 from fsql.console.reporter import print_message
 from fsql.console.shell.queries import run_query
 from fsql.console.shell.session import locate_error, own_warnings
-from fsql.console.shell.statements import COMMANDS, split_statements, without_comments
+from fsql.console.shell.statements import (
+    COMMANDS,
+    as_statement,
+    split_statements,
+    without_comments,
+)
 from fsql.console.standard_output import shows_tables
 
 if TYPE_CHECKING:
@@ -26,10 +31,10 @@ _HELP: Final = """\
 Statements end with ; and may take several lines.
 
   CREATE TABLE, CREATE VIEW, DROP   kept in the session
-  SELECT                            runs and shows its result; Ctrl-C ends it
+  SELECT                            runs and shows its result; Ctrl-C ends it, Ctrl-S and Ctrl-Q pause it
   INSERT INTO                       runs until its input ends, or Ctrl-C
   SHOW TABLES, SHOW VIEWS, DESCRIBE name, SHOW CREATE TABLE name, EXPLAIN query
-  help, quit                        without ;
+  help, quit                        without ; so are \\dt, \\dv and \\d name, which list tables and columns
 """
 _GREETING: Final = "fsql {version}: statements end with ; help lists the statements, quit ends\n"
 
@@ -122,6 +127,7 @@ class Shell:
         if command == "help":
             print_message(_HELP)
             return
+        text = as_statement(text)
         statement = self.session.statement(text)
         if isinstance(statement, syntax.Insert | syntax.SelectStatement | syntax.StatementSet):
             compiled = self.session.compile_statement(text)

@@ -15,6 +15,15 @@ _SET_BEGINS: Final = re.compile(
     r"\s*(EXECUTE\s+STATEMENT\s+SET|BEGIN\s+STATEMENT\s+SET)\b", re.IGNORECASE
 )
 _SET_ENDS: Final = re.compile(r"\s*END\s*", re.IGNORECASE)
+_DESCRIBE: Final = re.compile(r"\\d[tv]?\+?\s+(?P<name>\S+)")
+_OF_PSQL: Final = {
+    "\\d": "SHOW TABLES",
+    "\\d+": "SHOW TABLES",
+    "\\dt": "SHOW TABLES",
+    "\\dt+": "SHOW TABLES",
+    "\\dv": "SHOW VIEWS",
+    "\\dv+": "SHOW VIEWS",
+}
 
 
 def split_statements(text: str) -> tuple[list[str], str]:
@@ -48,11 +57,25 @@ def without_comments(text: str) -> str:
 def is_complete(text: str) -> bool:
     """Return whether all statements are complete, or there is only a command of the shell."""
     _, rest = split_statements(text)
-    return not without_comments(rest).strip() or text.strip().lower() in COMMANDS
+    only = text.strip()
+    return not without_comments(rest).strip() or only.lower() in COMMANDS or only.startswith("\\")
+
+
+def as_statement(text: str) -> str:
+    r"""Return the statement for a command of psql, and other text as it is.
+
+    >>> as_statement(r"\dt"), as_statement(r"\d t")
+    ('SHOW TABLES', 'DESCRIBE t')
+    """
+    described = _DESCRIBE.fullmatch(text.strip())
+    if described is not None:
+        return f"DESCRIBE {described['name']}"
+    return _OF_PSQL.get(text.strip(), text)
 
 
 COMMANDS: Final = {
     "help": "help",
+    "\\h": "help",
     "\\?": "help",
     "quit": "quit",
     "exit": "quit",

@@ -156,6 +156,51 @@ def test_statements_at_a_prompt(capsysbinary: pytest.CaptureFixture[bytes]) -> N
     assert "+SELECT n\n+FROM t\n+;\n" in history
 
 
+def test_commands_of_psql_need_no_semicolon(capsysbinary: pytest.CaptureFixture[bytes]) -> None:
+    session = ShellSession(Path.cwd(), {})
+    with create_pipe_input() as source:
+        prompt = TerminalPrompt(session, (source, DummyOutput()))
+        source.send_text(f"{TABLE.strip()}{VIEW.strip()}\r\\dt\r\\dv\r\\d t\r\\x\r\\q\r")
+        code = Shell(session, Reporter(), "json", None, Existing.REFUSE).run_prompt(prompt, "0")
+    out, err = capsysbinary.readouterr()
+    plain = '"null":"TRUE","key":null,"extras":null,"watermark":null,"comment":null'
+    assert (code, out.decode().splitlines()) == (
+        0,
+        [
+            '{"table name":"t"}',
+            '{"table name":"sums"}',
+            '{"view name":"sums"}',
+            f'{{"name":"k","type":"STRING",{plain}}}',
+            f'{{"name":"n","type":"INT",{plain}}}',
+        ],
+    )
+    assert err.endswith(
+        b"""\
+error[FSQL-E102]: unknown character "\\"
+ --> <shell>:1:1
+  |
+1 | \\x
+  | ^ not valid in SQL
+  = help: write SHOW TABLES or DESCRIBE t
+"""
+    )
+
+
+@pytest.mark.parametrize("typed", ["", "SELECT "])
+@pytest.mark.parametrize("ended", ["\x03\x03", "\x07\x03", "\r\x03"])
+def test_a_search_in_the_history_can_be_ended(typed: str, ended: str) -> None:
+    session = ShellSession(Path.cwd(), {})
+    with create_pipe_input() as source:
+        prompt = TerminalPrompt(session, (source, DummyOutput()))
+        source.send_text(f"{TABLE.strip()}\r")
+        assert prompt.ask() == TABLE.strip()
+        source.send_text(f"{typed}\x12TABLE{ended}")
+        with pytest.raises(KeyboardInterrupt):
+            prompt.ask()
+        source.send_text("\x12stri\r\r")
+        assert prompt.ask() == TABLE.strip()
+
+
 def test_the_end_of_the_input_ends_the_shell(capsysbinary: pytest.CaptureFixture[bytes]) -> None:
     session = ShellSession(Path.cwd(), {})
     with create_pipe_input() as source:
