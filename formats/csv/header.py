@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+import json
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.compiler.diagnostics.near_names import near_name
@@ -11,8 +12,15 @@ from fsql.formats.forms import other_form
 from fsql.formats.malformed import MalformedError, decode_utf8
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from fsql.compiler.schema import Schema
     from fsql.formats.csv.records import Dialect
+
+
+_DELIMITERS: Final[Mapping[str, str]] = {",": ",", ";": ";", "\t": "\\t", "|": "|"}
+"""Delimiters that are common, and how the option is written."""
+_NAMES_MAX: Final = 16
 
 
 class FieldIndexes(NamedTuple):
@@ -51,16 +59,31 @@ def read_header(
         raise _header_error(source, reason, help_)
     for name in wanted:
         if name not in names:
-            near = near_name(name, names)
-            help_ = "if the first line is a row, declare 'header' = 'false'"
-            if near is not None:
-                help_ = f"a column with a similar name exists: '{near}'"
-            raise _header_error(source, f'its header has no column "{name}"', help_)
+            reason = f'its header has no column "{name}"'
+            raise _header_error(source, reason, _help(name, names, wanted), note=_note(names))
         if names.count(name) > 1:
             raise _header_error(source, f'its header has column "{name}" twice')
     return FieldIndexes(tuple(map(names.index, wanted)), len(names))
 
 
-def _header_error(source: str, reason: str, *helps: str) -> FsqlError:
+def _note(names: Sequence[str]) -> str:
+    shown = ", ".join(json.dumps(name, ensure_ascii=False) for name in names[:_NAMES_MAX])
+    return f"it has {shown}{'' if len(names) <= _NAMES_MAX else ', …'}"
+
+
+def _help(missing: str, names: Sequence[str], wanted: Sequence[str]) -> str:
+    """Return what to do about a header with these names, which lacks a column."""
+    for delimiter, written in _DELIMITERS.items():
+        if any(missing in name.split(delimiter) for name in names if delimiter in name):
+            return f"declare 'delimiter' = '{written}', if that is the delimiter of the file"
+    near = near_name(missing, names)
+    if near is not None:
+        return f"a column with a similar name exists: '{near}'"
+    if set(names).isdisjoint(wanted):
+        return "if the first line is a row, declare 'header' = 'false'"
+    return "declare the columns by their names in the header"
+
+
+def _header_error(source: str, reason: str, *helps: str, note: str = "") -> FsqlError:
     message = f"{source} cannot be read: {reason}"
-    return FsqlError([Diagnostic("E543", message, helps=helps)])
+    return FsqlError([Diagnostic("E543", message, notes=(note,) if note else (), helps=helps)])

@@ -20,7 +20,12 @@ FORMAT: Final = Format(
             ("true", "false"),
             default="true",
         ),
-        Option("delimiter", OptionKind.CHARACTER, "character between two fields", default=","),
+        Option(
+            "delimiter",
+            OptionKind.CHARACTER,
+            "character between two fields; `\\t` is a tab",
+            default=",",
+        ),
         Option("quote", OptionKind.CHARACTER, "character around a field", default='"'),
         Option(
             "escape",

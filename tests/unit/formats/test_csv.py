@@ -187,6 +187,32 @@ def test_a_header_without_the_columns_is_refused(header: bytes, said: str) -> No
         decoder(columns=columns, header=True).take_header(header, "t.csv", ordered=False)
 
 
+@pytest.mark.parametrize(
+    ("header", "note", "help_"),
+    [
+        (b"1,ann", 'it has "1", "ann"', "if the first line is a row, declare 'header' = 'false'"),
+        (b"n,S", 'it has "n", "S"', "a column with a similar name exists: 'S'"),
+        (b"n,text", 'it has "n", "text"', "declare the columns by their names in the header"),
+        (
+            b"n;s",
+            'it has "n;s"',
+            "declare 'delimiter' = ';', if that is the delimiter of the file",
+        ),
+        (
+            b"n\ts",
+            r'it has "n\ts"',
+            r"declare 'delimiter' = '\t', if that is the delimiter of the file",
+        ),
+    ],
+)
+def test_the_error_of_a_header_says_what_it_has(header: bytes, note: str, help_: str) -> None:
+    columns = (Column("n", BIGINT), Column("s", STRING))
+    with pytest.raises(FsqlError) as failed:
+        decoder(columns=columns, header=True).take_header(header, "t.csv", ordered=False)
+    (diagnostic,) = failed.value.diagnostics
+    assert (diagnostic.notes, diagnostic.helps) == ((note,), (help_,))
+
+
 def test_a_stream_needs_its_columns_in_order() -> None:
     columns = (Column("n", BIGINT), Column("s", STRING))
     with pytest.raises(FsqlError, match="its header has to be n,s"):
