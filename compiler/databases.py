@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 from fsql.compiler import syntax
 from fsql.compiler.diagnostics import Diagnostic, FsqlError, Label
 from fsql.compiler.diagnostics.near_names import near_name
+from fsql.compiler.file_names import names_file
 from fsql.compiler.syntax.rewrite import records, rewrite
 
 if TYPE_CHECKING:
@@ -101,7 +102,8 @@ class _Resolver:
             return name
         home = self._current
         if database:
-            home = self._database(replace(name, parts=tuple(database)))
+            file = ".".join(part.name for part in name.parts)
+            home = self._database(replace(name, parts=tuple(database)), file)
         if declares:
             self._homes[own.name.lower()] = home
         known = self._homes.get(own.name.lower(), home)
@@ -116,8 +118,8 @@ class _Resolver:
             self._homes.pop(own.name.lower(), None)
         return replace(name, parts=(own,)) if database else name
 
-    def _database(self, name: syntax.QualifiedName) -> str:
-        """Return the name of a database in lower case.
+    def _database(self, name: syntax.QualifiedName, file: str = "") -> str:
+        """Return the name of a database in lower case; the text `file` may be meant to be a file.
 
         Raises:
             FsqlError: E201.
@@ -129,14 +131,12 @@ class _Resolver:
             return DATABASE
         if own.name.lower() not in self._databases:
             near = near_name(own.name, sorted(self._databases))
-            raise self._error(
-                "E201",
-                f'database "{own.name}" does not exist',
-                own.span,
-                f'a database with a similar name exists: "{near}"'
-                if near
-                else f"write CREATE DATABASE {own.name} before, or the name of the table only",
-            )
+            help_ = f"write CREATE DATABASE {own.name} before, or the name of the table only"
+            if names_file(file):
+                help_ = f"write a file in single quotes: '{file}'"
+            elif near:
+                help_ = f'a database with a similar name exists: "{near}"'
+            raise self._error("E201", f'database "{own.name}" does not exist', own.span, help_)
         return own.name.lower()
 
     def _check_catalog(self, catalog: syntax.Identifier, span: Span, is_plain: bool) -> None:  # noqa: FBT001

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Final
 
+from fsql.compiler.binder.other_options import own_key
 from fsql.compiler.binder.report import Refusal, refusal
 from fsql.compiler.binder.scope import names_text
 from fsql.compiler.connectors import COMPRESSION_SUFFIXES, FOLLOW, Connector
@@ -215,6 +216,7 @@ def _check_option(
                 help=f"write 'format' = '{others[0]}', or remove the option",
             )
         meant = next((each.key for each in connector.options if key in each.elsewhere), None)
+        meant = meant or own_key(key, connector.keys)
         near = meant or near_name(key, connector.keys)
         raise refusal(
             "E213",

@@ -17,9 +17,10 @@ from fsql.compiler.binder.timestamp_option import with_time_column
 from fsql.compiler.binder.topic_options import TOPIC, with_topic
 from fsql.compiler.connectors import KEY_FORMAT, VALUE_FIELDS
 from fsql.compiler.diagnostics import Diagnostic, Label
+from fsql.compiler.diagnostics.near_names import near_name
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Collection, Iterable, Mapping
 
     from fsql.compiler.binder.report import Report
 
@@ -119,6 +120,15 @@ def with_own_options(
     return replace(table, options=tuple(made), primary_keys=keys)
 
 
+def own_key(key: str, keys: Collection[str]) -> str | None:
+    """Return the one of `keys` that is meant by a key in the form of Flink, such as `csv.header`."""
+    own = key.removeprefix("csv.").removeprefix("json.").replace("-", "_")
+    if own in keys:
+        return own
+    near = near_name(key, _KEYS)
+    return _KEYS[near] if near and _KEYS[near] in keys else None
+
+
 def _is_filesystem(option: syntax.TableOption) -> bool:
     return (option.key.value.lower(), option.value.value.lower()) == ("connector", "filesystem")
 
@@ -203,8 +213,8 @@ def _renamed(written: syntax.TableOption, key: str, value: str, *, uri: bool) ->
         return _option(written, key, "text")
     if key == "path" and uri and value.lower().startswith(_URI):
         return _option(written, key, value[len(_URI) :].removeprefix("//"))
-    if key in _KEYS:
-        return _option(written, _KEYS[key], "\t" if value == "\\t" else value)
+    if key in _KEYS or key == "delimiter":
+        return _option(written, _KEYS.get(key, key), "\t" if value == "\\t" else value)
     if key.startswith("fields.") and part == "null-rate":
         return _option(written, f"{field}.null_rate", value)
     return written

@@ -40,13 +40,25 @@ if TYPE_CHECKING:
 
 def unknown_function(name: str, written: syntax.FunctionCall) -> Refusal:
     """Return the refusal of a call of a function that does not exist."""
-    near = near_name(name, (*CALLABLE, *AGGREGATES, *FORMS, *syntax.TAKE_LAMBDAS))
+    near = near_name(name, (*AGGREGATES, *CALLABLE, *FORMS, *syntax.TAKE_LAMBDAS))
     suggestion = f"a function with a similar name exists: {near}" if near else None
     return refusal(
         "E202",
         f'function "{written.name.parts[-1].name}" does not exist',
         written.name.span,
-        help=WINDOW_BOUNDS.get(name) or OTHER_DIALECTS.get(name, suggestion),
+        help=_bound_help(written, name) or OTHER_DIALECTS.get(name, suggestion),
+    )
+
+
+def _bound_help(written: syntax.FunctionCall, name: str) -> str | None:
+    """Return what to write for the bound of a window where GROUP BY has none."""
+    if name not in WINDOW_BOUNDS:
+        return None
+    window = name.partition("_")[0]
+    return (
+        f"{WINDOW_BOUNDS[name]}, behind GROUP BY {window}(…) or FROM {window}(…)"
+        if not written.arguments
+        else f"write GROUP BY {window}(…) with the same arguments"
     )
 
 
@@ -62,7 +74,7 @@ def bind_scalar(binder: ExpressionBinder, written: syntax.FunctionCall, name: st
         raise unknown_function(name, written)
     function = CALLABLE[name]
     arguments = [
-        bind_argument(binder, _quote_word(function, index, argument))
+        bind_argument(binder, _quote_word(binder, function, index, argument))
         for index, argument in enumerate(written.arguments)
     ]
     if name in {"CONCAT", "CONCAT_WS"}:
@@ -193,10 +205,21 @@ _BARE_WORDS: Final = frozenset({"unit", "form"})
 
 
 def _quote_word(
-    function: Function, index: int, argument: syntax.Expression | syntax.Star
+    binder: ExpressionBinder,
+    function: Function,
+    index: int,
+    argument: syntax.Expression | syntax.Star,
 ) -> syntax.Expression | syntax.Star:
-    """Return a word without quotes as a literal, if the function accepts one there."""
+    """Return a word without quotes as a literal, if the function accepts one there.
+
+    A column that is no text stays one if the word is none of the function, so that the error names its type.
+    """
     wanted = index == function.literal_index and function.literal_word in _BARE_WORDS
-    if wanted and isinstance(argument, syntax.ColumnReference) and len(argument.parts) == 1:
-        return syntax.StringLiteral(argument.span, argument.parts[0].name)
-    return argument
+    if not wanted or not isinstance(argument, syntax.ColumnReference) or len(argument.parts) > 1:
+        return argument
+    word = argument.parts[0]
+    check = function.literal_check
+    columns = binder.scope.find(word) if check is not None and check(word.name) else ()
+    if columns and columns[0].column.type.kind is not Kind.STRING:
+        return argument
+    return syntax.StringLiteral(argument.span, word.name)

@@ -14,6 +14,7 @@ from fsql.compiler.binder.scope import names_text
 from fsql.compiler.connectors import METADATA
 from fsql.compiler.diagnostics import Label
 from fsql.compiler.diagnostics.near_names import near_name
+from fsql.compiler.file_names import names_file
 from fsql.compiler.logical import ROW_TIME, Plan, Scan, Table, TimeKind, operators
 from fsql.compiler.sqltypes import Kind
 
@@ -47,12 +48,15 @@ def find_entry(name: QualifiedName, context: Context) -> Entry:
     if entry is None:
         known = tuple(context.catalog.names())
         near = near_name(wanted.name, known)
+        help_ = f'a table with a similar name exists: "{near}"' if near else None
+        if names_file(wanted.name):
+            help_ = f"write a file in single quotes: '{wanted.name}'"
         raise refusal(
             "E201",
             f'table "{wanted.name}" does not exist',
             name.span,
             note=f"tables: {names_text(known)}" if known and near is None else None,
-            help=f'a table with a similar name exists: "{near}"' if near else None,
+            help=help_,
         )
     return entry
 

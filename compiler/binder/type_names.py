@@ -108,6 +108,13 @@ _OTHER_DIALECTS: Final[Mapping[str, str]] = {
     "MONEY": "DECIMAL(19, 2)",
     "NUMBER": "DECIMAL(p, s)",
     "BLOB": "BYTES",
+    "INT64": "BIGINT",
+    "INT32": "INT",
+    "INT16": "SMALLINT",
+    "UINT64": "UBIGINT",
+    "UINT32": "UINT",
+    "FLOAT64": "DOUBLE",
+    "FLOAT32": "FLOAT",
 }
 """Types of other SQL dialects, with the nearest types."""
 

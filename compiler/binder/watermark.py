@@ -98,5 +98,14 @@ def _check_type(watermark: syntax.Watermark, type_: SqlType) -> None:
             "E313",
             f'event time "{watermark.column.name}" is {type_}, not TIMESTAMP',
             watermark.column.span,
-            help="add a computed column: at AS TIMESTAMP_MILLIS(…)" if type_.numeric else None,
+            help=_type_help(watermark.column.name, type_),
         )
+
+
+def _type_help(column: str, type_: SqlType) -> str | None:
+    if type_.numeric:
+        return "add a computed column: at AS TIMESTAMP_MILLIS(…)"
+    if type_.kind is Kind.STRING:
+        computed = f"event_time AS TO_TIMESTAMP({column}, 'yyyy-MM-dd HH:mm:ss')"
+        return f"declare {column} as TIMESTAMP, or add a computed column: {computed}"
+    return None

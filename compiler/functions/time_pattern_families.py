@@ -59,6 +59,10 @@ _JAVA: Final[Mapping[str, PatternPiece]] = {
 _JAVA_TOKEN: Final = re.compile(r"'((?:[^']|'')*)'|(([A-Za-z])\3*)|([^A-Za-z'])", re.DOTALL)
 
 
+_HINTS: Final = {"Y": "; the year is yyyy", "D": "; the day of the month is dd"}
+"""What is meant by letters that mean something else in Java, and something else in PostgreSQL."""
+
+
 def _java_pieces(text: str) -> list[PatternPiece]:
     pieces = []
     at = 0
@@ -76,7 +80,7 @@ def _java_pieces(text: str) -> list[PatternPiece]:
         elif run in _JAVA:
             pieces.append(_JAVA[run])
         else:
-            hint = "; the year is yyyy" if run[0] == "Y" else ""
+            hint = _HINTS.get(run[0], "")
             raise PatternError(f"has the letters {run}, which are not supported{hint}")
         at = found.end()
     return pieces
