@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Final
 
 from fsql.compiler import syntax
 from fsql.compiler.binder.limit import resolve_item
+from fsql.compiler.binder.references import has_running_call
 from fsql.compiler.binder.report import not_implemented, refusal
 from fsql.compiler.binder.scope import quantity_text
-from fsql.compiler.binder.subquery import has_aggregate_call, has_running_call
+from fsql.compiler.binder.subquery import has_aggregate_call
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -32,33 +32,34 @@ from fsql.compiler.binder.join_refusals import (
     time_names,
 )
 from fsql.compiler.binder.lateral import as_elements, bind_lateral, gives_elements, unnest
-from fsql.compiler.binder.lateral_join import (
-    LateralBinder,
+from fsql.compiler.binder.lateral_clause import (
     condition_of,
     keeps_outer,
     null_unless,
     reads_tables,
 )
+from fsql.compiler.binder.lateral_join import LateralBinder
 from fsql.compiler.binder.lateral_scope import first_dependent, is_lateral
-from fsql.compiler.binder.limits import RELATIONS_MAX
+from fsql.compiler.binder.limits import check_relations
 from fsql.compiler.binder.match_recognize import match_recognize
 from fsql.compiler.binder.outer_join import outer_join
 from fsql.compiler.binder.relation import Relation, apply_alias, relation_of
-from fsql.compiler.binder.report import Refusal, not_implemented, refusal
+from fsql.compiler.binder.report import Refusal, refusal
 from fsql.compiler.binder.row_time import select_calls_row_time
 from fsql.compiler.binder.table_functions import bind_table_function
-from fsql.compiler.binder.tables import bind_table
+from fsql.compiler.binder.tables import table_of, with_row_time
 from fsql.compiler.binder.temporal_join import join_versions, versioned_table
 from fsql.compiler.binder.using import equalities, merge, merged_columns
 from fsql.compiler.logical import (
-    AssignRowTime,
     JoinKind,
     append_only,
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from fsql.compiler.binder.context import Context
-    from fsql.compiler.binder.lateral_join import RowsBinder, SubqueryBinder
+    from fsql.compiler.binder.lateral_join import LateralRows, RowsBinder, SubqueryBinder
     from fsql.compiler.binder.query_binder import QueryBinder
     from fsql.compiler.binder.references import Condition
     from fsql.compiler.binder.using import Pair
@@ -92,9 +93,13 @@ class FromBinder:
     bind_lateral: RowsBinder
     changes: bool = False
     """Whether EMIT CHANGES is given."""
+    dependent: bool = False
+    """Whether FROM depends on values of the outer query, with which all relations are joined."""
 
-    def bind(self, select: syntax.Select) -> FromResult:
+    def bind(self, select: syntax.Select, first: Relation | None = None) -> FromResult:
         """Return the join of the relations between commas; without FROM, one row.
+
+        `first` are the rows on which the relations depend: see `dependent_from`.
 
         Raises:
             Refusal: E2xx to E4xx.
@@ -102,21 +107,22 @@ class FromBinder:
         relations = select.relations
         if not relations:
             return FromResult(one_row_of(select, self.context))
-        if len(relations) > RELATIONS_MAX:
-            raise refusal(
-                "E315",
-                f"FROM has {len(relations)} relations; the limit is {RELATIONS_MAX}",
-                relations[RELATIONS_MAX].span,
-                help="join some of the relations in a subquery",
-            )
+        check_relations([each.span for each in relations])
+        if first is not None:
+            return self._join_all(FromResult(first), relations)
         if len(relations) == 1 and isinstance(relations[0], syntax.TableReference):
-            return FromResult(self._table(relations[0], row_time=select_calls_row_time(select)))
+            return FromResult(
+                table_of(relations[0], self.context, row_time=select_calls_row_time(select))
+            )
         if len(relations) == 1 and makes_changelog(relations[0]) and select_calls_row_time(select):
-            return FromResult(self._add_time(self.relation(relations[0]).relation))
-        source = self.relation(relations[0])
+            return FromResult(with_row_time(self.relation(relations[0]).relation))
+        return self._join_all(self.relation(relations[0]), relations[1:])
+
+    def _join_all(self, source: FromResult, relations: Sequence[syntax.Relation]) -> FromResult:
+        """Return the join of a relation with those after commas."""
         waiting: list[tuple[FromResult, Span]] = []
         functions = self.context.functions
-        for written in relations[1:]:
+        for written in relations:
             before = (source.relation, *(each.relation for each, _ in waiting))
             dependent = first_dependent(written, before, functions)
             if is_lateral(written, functions):
@@ -173,7 +179,8 @@ class FromBinder:
         for index, (right, span) in enumerate(waiting):
             sides = source.relation, right.relation
             where = where_between(self.where, *sides, self.context)
-            if pairs_all_rows(*sides, where, span, self.context.source_spans):
+            spans = self.context.source_spans
+            if self.dependent or pairs_all_rows(*sides, where, span, spans):
                 joined = self._join(source, right, [], span, keyed=False)
                 assert joined is not None, "without an equality, the key is a constant"
                 del waiting[index]
@@ -189,7 +196,7 @@ class FromBinder:
         """
         match written:
             case syntax.TableReference():
-                return FromResult(self._table(written))
+                return FromResult(table_of(written, self.context))
             case syntax.Derived():
                 return FromResult(self._bind_derived(written))
             case syntax.TableFunction():
@@ -200,22 +207,8 @@ class FromBinder:
                 found = match_recognize(written, self.relation(rows).relation, self.context)
                 return FromResult(found)
             case syntax.Unnest():
-                return FromResult(
-                    unnest(one_row(self.context, written.span), written, self.context)
-                )
-
-    def _add_time(self, changes: Relation) -> Relation:
-        """Return changes with the time of the row that made each of them."""
-        return Relation(AssignRowTime(changes.plan), changes.fields, changes.width)
-
-    def _table(self, written: syntax.TableReference, *, row_time: bool = False) -> Relation:
-        if written.system_time is not None:
-            raise not_implemented(
-                "FOR SYSTEM_TIME AS OF here",
-                written.system_time.span,
-                help="write it after the table of JOIN or LEFT JOIN",
-            )
-        return apply_alias(bind_table(written.name, self.context, row_time=row_time), written.alias)
+                row = one_row(self.context, written.span)
+                return FromResult(unnest(row, written, self.context))
 
     def _bind_derived(self, written: syntax.Derived) -> Relation:
         if written.lateral:
@@ -255,7 +248,7 @@ class FromBinder:
         right = (
             self._within(padded=not inner).relation(clause.right)
             if versioned is None
-            else FromResult(self._table(versioned))
+            else FromResult(table_of(versioned, self.context))
         )
         check_names(left.relation, right.relation, clause.right.span)
         pairs: list[Pair] = []
@@ -333,8 +326,7 @@ class FromBinder:
         outer: bool,
     ) -> FromResult:
         """Return the join with a subquery over tables."""
-        binders = self.bind_lateral, self.bind_subquery, self.bind_query
-        found = LateralBinder(source.relation, *binders, self.context, outer).bind(written)
+        found = self.lateral_rows(source.relation, written, outer=outer)
         if isinstance(found, Relation):
             if outer and condition is not None:
                 on = bind_conditions(condition, found.fields, self.context)
@@ -354,6 +346,24 @@ class FromBinder:
             return joined
         finished = found.finish(joined.relation)
         return FromResult(keep_where(finished, condition, self.context), joined.taken)
+
+    def lateral_rows(
+        self, source: Relation, written: syntax.Derived, *, outer: bool = True
+    ) -> LateralRows | Relation:
+        """Return the rows of a lateral subquery, or its join with the rows before it; `outer` as above.
+
+        Raises:
+            Refusal: E2xx to E4xx.
+            Abandoned: where several parts were refused.
+        """
+        binders = self.bind_lateral, self.bind_subquery, self.bind_query
+        return LateralBinder(source, *binders, self.context, outer, self._join_part).bind(written)
+
+    def _join_part(self, context: Context, outer: Relation, part: syntax.Derived) -> Relation:
+        """Return the rows of a relation with those of a part of a lateral subquery."""
+        return (
+            replace(self, context=context, where=()).join_lateral(FromResult(outer), part).relation
+        )
 
     def _join(
         self,

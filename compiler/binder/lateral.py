@@ -18,6 +18,7 @@ from fsql.compiler.binder.expression import ExpressionBinder
 from fsql.compiler.binder.item_names import free_names, name_of_position, written_name
 from fsql.compiler.binder.items import Item, Key, bind_items, bind_key, group, has_aggregate
 from fsql.compiler.binder.operators import call, combine_balanced
+from fsql.compiler.binder.references import has_running_call
 from fsql.compiler.binder.relation import (
     Relation,
     apply_alias,
@@ -245,6 +246,21 @@ def bind_lateral(outer: Relation, derived: syntax.Derived, context: Context) -> 
         plan = filter_relation(unnested, where)
         expressions = [item.expression for item in items]
     return _combine_fields(outer, plan, expressions, items, derived.alias)
+
+
+def is_over_array(query: syntax.Query, functions: Functions) -> bool:
+    """Return whether a query is a SELECT over one array, which `bind_lateral` can compute."""
+    select = query.body
+    if query.common_tables or query.order_by or query.limit or query.offset:
+        return False
+    return (
+        isinstance(select, syntax.Select)
+        and all(gives_elements(each, functions) for each in select.relations)
+        and len(select.relations) < 2
+        and not (select.windows or select.distinct_on)
+        and select.qualify is None
+        and not has_running_call(select.items)
+    )
 
 
 def _select_over_unnest(

@@ -14,7 +14,7 @@ other comparisons.  A plain SELECT needs no keys: its conditions are those of th
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final, Protocol
 
 from fsql.compiler import syntax
 from fsql.compiler.binder.conditionals import make_case
@@ -24,15 +24,23 @@ from fsql.compiler.binder.decorrelation import (
     split_conditions,
     with_outer_values,
 )
+from fsql.compiler.binder.dependent_from import (
+    begins_with_relation,
+    distinct_values,
+    equal_values,
+    lateral_relations,
+    moved_columns,
+    named_in_from,
+    named_outer,
+    only_qualified,
+)
 from fsql.compiler.binder.distinct_on import as_first_rows
 from fsql.compiler.binder.expression import ExpressionBinder
 from fsql.compiler.binder.items import bind_items
 from fsql.compiler.binder.join import columns_in, renumber
-from fsql.compiler.binder.lateral import as_elements, gives_elements
 from fsql.compiler.binder.limit import bind_first_rows
 from fsql.compiler.binder.one_row import bind_one_row, resolve_outer
 from fsql.compiler.binder.operators import combine_balanced
-from fsql.compiler.binder.outer_join import with_columns
 from fsql.compiler.binder.references import parts_without_subqueries
 from fsql.compiler.binder.relation import (
     Relation,
@@ -42,7 +50,7 @@ from fsql.compiler.binder.relation import (
     project,
     relation_of,
 )
-from fsql.compiler.binder.report import not_implemented
+from fsql.compiler.binder.report import not_implemented, refusal
 from fsql.compiler.binder.scalar_subquery import SubqueryCollector
 from fsql.compiler.binder.scope import Scope, fields_of
 from fsql.compiler.binder.subquery import (
@@ -54,10 +62,9 @@ from fsql.compiler.binder.subquery import (
 from fsql.compiler.expression import Literal
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from fsql.compiler.binder.context import Context
-    from fsql.compiler.binder.declared_functions import Functions
     from fsql.compiler.binder.items import Item
     from fsql.compiler.binder.query_binder import QueryBinder
     from fsql.compiler.binder.scope import Layer
@@ -65,8 +72,23 @@ if TYPE_CHECKING:
     from fsql.compiler.expression import Expression
     from fsql.compiler.logical import Plan
 
-    SubqueryBinder = Callable[[syntax.Query, Relation], Subquery]
-    RowsBinder = Callable[[syntax.Select, Layer], Rows]
+    SubqueryBinder = Callable[[Context, syntax.Query, Relation], Subquery]
+    PartJoiner = Callable[[Context, Relation, syntax.Derived], Relation]
+
+    class RowsBinder(Protocol):
+        """Binds FROM and WHERE of a SELECT: see `where.bind_rows`."""
+
+        def __call__(
+            self,
+            context: Context,
+            select: syntax.Select,
+            outer: Layer,
+            first: Relation | None = None,
+        ) -> Rows: ...
+
+
+_PART: Final = "(part)"
+"""The name of a part of a set operation, which no name of a query can be."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +113,7 @@ class LateralBinder:
     bind_query: QueryBinder
     context: Context
     left: bool
+    join: PartJoiner
 
     def bind(self, written: syntax.Derived) -> LateralRows | Relation:
         """Return the rows of a subquery that are to be joined, or the result of the join.
@@ -100,25 +123,25 @@ class LateralBinder:
             Abandoned: where several parts were refused.
         """
         query, select = written.query, written.query.body
-        assert isinstance(select, syntax.Select)
         if query.common_tables:
-            raise not_implemented(
-                "WITH in LATERAL", query.span, help="write WITH before the whole query"
+            for table in query.common_tables:
+                refuse_outer(table.query, query, self.outer.fields)
+            context = self.bind_query.with_common_tables(query.common_tables, self.context)
+            return replace(self, context=context).bind(
+                replace(written, query=replace(query, common_tables=()))
             )
-        for part in select.relations:
-            refuse_outer(part, query, self.outer.fields)
-        if (
-            query.order_by
-            and query.limit is None
-            and query.offset is None
-            and not select.distinct_on
-        ):
+        bounded = query.limit is not None or query.offset is not None
+        if query.order_by and not bounded and not _has_distinct_on(select):
             raise not_implemented(
                 "ORDER BY without LIMIT in LATERAL",
                 query.span,
                 help="write ORDER BY x LIMIT n: the first rows of each key",
             )
-        rows = self.bind_rows(select, self.outer.fields)
+        if not isinstance(select, syntax.Select):
+            return self._of_parts(written)
+        if named_in_from(query, select, self.outer, self.context.functions):
+            return self._dependent(written, select)
+        rows = self.bind_rows(self.context, select, self.outer.fields)
         used = named_outside_where(query, select, rows, self.outer)
         if is_one_row(select):
             return self._with_row(written, select, rows, used)
@@ -126,8 +149,101 @@ class LateralBinder:
             return self._plain(written, select, rows, used)
         return self._in_partitions(written, select, rows, used)
 
+    def _of_parts(self, written: syntax.Derived) -> LateralRows | Relation:
+        """Return the rows of a set operation, whose parts are joined with the values of `outer` first.
+
+        Those of an inner join with UNION ALL are the parts joined with `outer` itself, which keeps no state.
+        """
+        query, body, context = written.query, written.query.body, self.context
+        used = sorted(named_outer(query, query, self.outer))
+        if not used:
+            return LateralRows(_named_all(self.bind_query(query, context), written.alias), [])
+        direct = not self.left and _is_union_all(query)
+        around = self.outer if direct else distinct_values(self.outer, used)
+        counts: list[int] = []
+
+        def bind_part(part: syntax.QueryBody, context: Context) -> Plan:
+            if isinstance(part, syntax.SetOperation):
+                return self.bind_query.of_parts(part, context, bind_part)
+            plan = self._part(around, part, context)
+            counts.append(len(plan.schema) - around.width)
+            if counts[-1] != counts[0]:
+                raise refusal(
+                    "E209",
+                    f"set operation of {counts[0]} columns and {counts[-1]}",
+                    part.span,
+                )
+            return plan
+
+        if query.limit is not None or query.offset is not None:
+            plan = bind_first_rows(query, context, bind_part, around.width)
+        else:
+            plan = bind_part(body, context)
+        width = len(plan.schema) - around.width
+        if direct:
+            columns = column_refs(plan)
+            names = [column.name for column in plan.schema]
+            moved = project(
+                plan, [*columns[width:], *columns[:width]], [*names[width:], *names[:width]]
+            )
+            own = relation_of(moved, None).fields[around.width :]
+            fields = apply_alias(Relation(moved, own), written.alias).fields
+            return Relation(moved, self.outer.fields + fields, self.outer.row_time)
+        values = moved_columns(column_refs(plan), range(width, len(plan.schema)), self.outer.width)
+        on = equal_values(values, [column_refs(self.outer.plan)[index] for index in used])
+        return LateralRows(_named(plan, width, written.alias), on)
+
+    def _part(self, around: Relation, part: syntax.QueryBody, context: Context) -> Plan:
+        """Return the columns of a part of a set operation, followed by those of the rows around it."""
+        span = part.span
+        query = part if isinstance(part, syntax.Query) else syntax.Query(span, part)
+        alias = syntax.TableAlias(span, syntax.Identifier(span, _PART))
+        joined = self.join(context, around, syntax.Derived(span, query, lateral=True, alias=alias))
+        own = joined.fields[len(around.fields) :]
+        columns = column_refs(joined.plan)[: around.width]
+        names = [*(field.name for field in own), *(column.name for column in around.plan.schema)]
+        return project(joined.plan, [*(field.expression for field in own), *columns], names)
+
+    def _dependent(self, written: syntax.Derived, select: syntax.Select) -> LateralRows | Relation:
+        """Return the rows of a SELECT whose FROM depends on the rows before it."""
+        query, context = written.query, self.context
+        plain = _is_plain(query, select) and not is_one_row(select)
+        used = sorted(
+            named_outer(query, query, self.outer)
+            | named_in_from(query, select, self.outer, context.functions)
+        )
+        direct = plain and not self.left
+        values = self.outer if direct else distinct_values(self.outer, used)
+        relations = lateral_relations(query, select, self.outer)
+        select = replace(select, relations=relations)
+        first = (
+            only_qualified(values) if begins_with_relation(select, context.functions) else values
+        )
+        rows = self.bind_rows(context, select, (), first)
+        if direct:
+            binder = ExpressionBinder(
+                rows.relation.scope, "SELECT", context.source_spans, context.functions, context.zone
+            )
+            with context.report.whole():
+                items = bind_items(binder, select, context.report)
+            computed = [item.expression for item in items]
+            return self._combine(rows.relation.plan, computed, items, written.alias)
+        own = column_refs(rows.relation.plan)[: values.width]
+        others = moved_columns(column_refs(self.outer.plan), used, rows.width)
+        rows = replace(rows, correlated=tuple(equal_values(own, others)))
+        if is_one_row(select):
+            return self._with_row(written, select, rows, frozenset(), dict(enumerate(used)))
+        if plain:
+            return self._plain(written, select, rows, frozenset())
+        return self._in_partitions(written, select, rows, frozenset())
+
     def _with_row(
-        self, written: syntax.Derived, select: syntax.Select, rows: Rows, used: frozenset[int]
+        self,
+        written: syntax.Derived,
+        select: syntax.Select,
+        rows: Rows,
+        used: frozenset[int],
+        values_of: Mapping[int, int] | None = None,
     ) -> Relation:
         """Return each row with that of an aggregate without GROUP BY, also if it aggregates no rows."""
         query, context, spans = written.query, self.context, self.context.source_spans
@@ -139,7 +255,7 @@ class LateralBinder:
             )
         if select.windows or select.qualify is not None or select.emit is not None:
             raise not_implemented("WINDOW, QUALIFY and EMIT in LATERAL", select.span)
-        subquery = bind_one_row(select, query.span, rows, (self.outer, used), context)
+        subquery = bind_one_row(select, query.span, rows, (self.outer, used), context, values_of)
         collector = SubqueryCollector(context, self.bind_subquery, self.outer)
         values, having = collector.add_row(subquery)
         plan, resolve = collector.attach(self.outer.plan)
@@ -245,58 +361,19 @@ class LateralBinder:
         return Relation(made, outer.fields + apply_alias(inner, alias).fields, outer.row_time)
 
 
-def keeps_outer(clause: syntax.JoinClause, functions: Functions) -> bool:
-    """Return whether a lateral join keeps rows for which its relation has none.
-
-    Raises:
-        Refusal: E301 for another kind of join, USING, or a condition that pads elements of an array.
-    """
-    right, condition = as_elements(clause.right), condition_of(clause)
-    if clause.using or clause.natural or clause.within is not None:
-        raise not_implemented(
-            "USING, NATURAL and WITHIN of a lateral join",
-            clause.span,
-            help="write the condition in ON",
-        )
-    if clause.kind == "LEFT" and reads_tables(right, functions):
-        return True
-    if clause.kind == "LEFT" and gives_elements(right, functions):
-        if condition is not None:
-            raise not_implemented(
-                "condition of a LEFT JOIN with the elements of an array",
-                condition.span,
-                help="filter the array: UNNEST(FILTER(array, x -> …)) … ON TRUE",
-            )
-        return True
-    if clause.kind not in {"CROSS", "INNER"}:
-        raise not_implemented(f"{clause.kind} JOIN of a lateral relation", clause.span)
-    return False
+def _has_distinct_on(body: syntax.QueryBody) -> bool:
+    return isinstance(body, syntax.Select) and bool(body.distinct_on)
 
 
-def condition_of(clause: syntax.JoinClause) -> syntax.Expression | None:
-    """Return the condition of a join; None if it is always TRUE."""
-    condition = clause.condition
-    always = isinstance(condition, syntax.BooleanLiteral) and condition.value
-    return None if always else condition
-
-
-def null_unless(joined: Relation, width: int, conditions: Sequence[Expression]) -> Relation:
-    """Return a relation whose columns from `width` on are NULL where a condition is not TRUE."""
-    condition, columns = combine_balanced("and", conditions), column_refs(joined.plan)
-    values = [
-        make_case([(condition, each)], Literal(each.type, nullable=True, value=None))
-        for each in columns[width:]
-    ]
-    names = [column.name for column in joined.plan.schema]
-    plan = project(joined.plan, [*columns[:width], *values], names)
-    return replace(with_columns(joined.fields, plan), row_time=joined.row_time)
-
-
-def reads_tables(written: syntax.Relation, functions: Functions) -> bool:
-    """Return whether a lateral relation is a subquery that reads tables, and not only arrays of a row."""
-    if not isinstance(written, syntax.Derived) or not isinstance(written.query.body, syntax.Select):
-        return False
-    return not all(gives_elements(each, functions) for each in written.query.body.relations)
+def _is_union_all(query: syntax.Query) -> bool:
+    """Return whether a query is a UNION ALL of its parts, without LIMIT."""
+    body = query.body
+    return (
+        query.limit is None
+        and query.offset is None
+        and isinstance(body, syntax.SetOperation)
+        and all(term.operator == "UNION" and term.all for term in body.terms)
+    )
 
 
 def _is_plain(query: syntax.Query, select: syntax.Select) -> bool:
@@ -310,6 +387,10 @@ def _is_plain(query: syntax.Query, select: syntax.Select) -> bool:
         and select.emit is None
         and not any(isinstance(part, syntax.FunctionCall) and part.over for part in calls)
     )
+
+
+def _named_all(plan: Plan, alias: syntax.TableAlias | None) -> Relation:
+    return _named(plan, len(plan.schema), alias)
 
 
 def _named(plan: Plan, width: int, alias: syntax.TableAlias | None) -> Relation:

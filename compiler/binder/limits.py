@@ -14,7 +14,7 @@ from fsql.compiler.logical import TABLES_MAX, operators
 from fsql.compiler.node import children, walk
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from fsql.compiler.binder.catalog import TableEntry
     from fsql.compiler.expression import Expression
@@ -100,3 +100,18 @@ def check_ordinals(job: Job, entries: Mapping[int, TableEntry]) -> None:
                 entries[table.ordinal].span,
                 help="declare the tables that are read first, or split the script into several jobs",
             )
+
+
+def check_relations(spans: Sequence[Span]) -> None:
+    """Check that FROM does not have too many relations between commas.
+
+    Raises:
+        Refusal: E315.
+    """
+    if len(spans) > RELATIONS_MAX:
+        raise refusal(
+            "E315",
+            f"FROM has {len(spans)} relations; the limit is {RELATIONS_MAX}",
+            spans[RELATIONS_MAX],
+            help="join some of the relations in a subquery",
+        )

@@ -36,10 +36,12 @@ def bind_one_row(
     rows: Rows,
     outer: tuple[Relation, frozenset[int]],
     context: Context,
+    known: Mapping[int, int] | None = None,
 ) -> Subquery:
     """Return the items and HAVING of an aggregate without GROUP BY over its rows.
 
     `outer` are the rows of the outer query, and those of its columns that SELECT or HAVING may name.
+    If the rows have their values, `known` has their columns with those of the outer query.
 
     Raises:
         Refusal: E2xx to E4xx.
@@ -47,7 +49,7 @@ def bind_one_row(
     """
     relation, used = outer
     spans = context.source_spans
-    if not split_conditions(rows, spans)[1]:
+    if known is None and not split_conditions(rows, spans)[1]:
         behind = tuple(field.shift(rows.width) for field in relation.fields)
         visible = replace(rows, relation=replace(rows.relation, outer=behind))
         with context.report.collect_warnings() as warnings:
@@ -57,9 +59,9 @@ def bind_one_row(
         if all(index < rows.width for each in arguments for index in columns_in(each)):
             for warning in warnings:
                 context.report.warn(warning)
-            values_of = {rows.width + index: index for index in range(relation.width)}
-            return replace(_with_outer_columns(subquery, values_of, spans), rows=rows)
-    values_of = {}
+            behind_of = {rows.width + index: index for index in range(relation.width)}
+            return replace(_with_outer_columns(subquery, behind_of, spans), rows=rows)
+    values_of = known or {}
     if used or split_conditions(rows, spans)[1]:
         rows, values_of = with_outer_values(rows, relation, used, span, spans)
     return _with_outer_columns(bind_items_of(select, span, rows, context), values_of, spans)

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from fsql.compiler.binder.context import Context
+    from fsql.compiler.binder.limit import BodyBinder
     from fsql.compiler.binder.relation import Relation
     from fsql.compiler.expression import Expression
     from fsql.compiler.logical import Plan
@@ -48,6 +49,14 @@ class _QueryBinder:
 
     def __call__(self, query: syntax.Query, context: Context) -> Plan:
         return bind_query(query, context)
+
+    def with_common_tables(self, tables: Sequence[syntax.CommonTable], context: Context) -> Context:
+        return _with_common_tables(tables, context)
+
+    def of_parts(
+        self, operation: syntax.SetOperation, context: Context, bind_part: BodyBinder
+    ) -> Plan:
+        return _bind_set_operation(operation, context, bind_part)
 
     def of_partitions(
         self,
@@ -122,7 +131,7 @@ def _bind_body(body: syntax.QueryBody, context: Context) -> Plan:
         case syntax.Query():
             return bind_query(body, context)
         case syntax.SetOperation():
-            return _bind_set_operation(body, context)
+            return _bind_set_operation(body, context, _bind_body)
         case syntax.Values():
             return bind_values(body, context)
 
@@ -138,14 +147,16 @@ def _warn_of_repartition(keys: Sequence[syntax.Expression], context: Context) ->
         context.report.warn(Diagnostic("W203", message, label, helps=helps))
 
 
-def _bind_set_operation(operation: syntax.SetOperation, context: Context) -> Plan:
+def _bind_set_operation(
+    operation: syntax.SetOperation, context: Context, bind_part: BodyBinder
+) -> Plan:
     """Bind `a UNION ALL b EXCEPT c` from the left; adjacent UNION ALLs become one operator."""
     branches: list[tuple[Plan | None, Span]] = []
     with context.report.whole():
         for body in (operation.first, *(term.right for term in operation.terms)):
             plan = None
             with context.report.part():
-                plan = _bind_body(body, context)
+                plan = bind_part(body, context)
             branches.append((plan, body.span))
     plans = [(plan, span) for plan, span in branches if plan is not None]
     connected = [plans[0]]

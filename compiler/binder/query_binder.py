@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from fsql.compiler import syntax
     from fsql.compiler.binder.context import Context
@@ -19,6 +19,26 @@ class QueryBinder(Protocol):
 
     def __call__(self, query: syntax.Query, context: Context) -> Plan:
         """Return the plan of a query.
+
+        Raises:
+            Refusal: E2xx to E4xx.
+            Abandoned: where several parts were refused.
+        """
+
+    def with_common_tables(self, tables: Sequence[syntax.CommonTable], context: Context) -> Context:
+        """Return the context in which the common tables of WITH are visible.
+
+        Raises:
+            Refusal: E2xx to E4xx.
+        """
+
+    def of_parts(
+        self,
+        operation: syntax.SetOperation,
+        context: Context,
+        bind_part: Callable[[syntax.QueryBody, Context], Plan],
+    ) -> Plan:
+        """Return the plan of a set operation, whose parts `bind_part` binds.
 
         Raises:
             Refusal: E2xx to E4xx.

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from fsql.compiler import syntax
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,15 @@ def has_subquery(expression: syntax.Expression) -> bool:
 def outer_reference(
     part: syntax.Syntax, subquery: syntax.Query, qualifiers: frozenset[str]
 ) -> syntax.ColumnReference | None:
-    """Return the first column in a part of a subquery that is one of the outer query, by its qualifier.
+    """Return the first of the `outer_references`."""
+    found = outer_references(part, subquery, qualifiers)
+    return min(found, key=lambda each: each.span.start, default=None)
+
+
+def outer_references(
+    part: syntax.Syntax, subquery: syntax.Query, qualifiers: frozenset[str]
+) -> list[syntax.ColumnReference]:
+    """Return the columns in a part of a subquery that are those of the outer query, by their qualifiers.
 
     `qualifiers` are the names of the outer query's relations in lower case; those of the subquery hide them.
     """
@@ -65,7 +73,7 @@ def outer_reference(
     for each in parts_of(part):
         if isinstance(each, syntax.ColumnReference) and len(each.parts) > 1:
             found += [each] if each.parts[0].name.lower() in qualifiers else []
-    return min(found, key=lambda each: each.span.start, default=None)
+    return found
 
 
 def parts_of(expression: syntax.Syntax) -> Iterator[syntax.Syntax]:
@@ -90,3 +98,9 @@ def parts_without_subqueries(expression: syntax.Syntax) -> Iterator[syntax.Synta
         elif isinstance(value, syntax.Syntax) and not isinstance(value, syntax.Query):
             yield value
             waiting.extend(syntax.parts(value))
+
+
+def has_running_call(items: Sequence[syntax.Syntax]) -> bool:
+    """Return whether a function is called OVER a window in any of the items."""
+    parts = (part for item in items for part in parts_without_subqueries(item))
+    return any(isinstance(part, syntax.FunctionCall) and part.over is not None for part in parts)

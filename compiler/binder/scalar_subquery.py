@@ -32,7 +32,7 @@ from fsql.compiler.binder.pending import SubqueryValue, replace_pending
 from fsql.compiler.binder.relation import project
 from fsql.compiler.binder.report import refusal
 from fsql.compiler.binder.scope import quantity_text
-from fsql.compiler.binder.subquery import unbounded_warning
+from fsql.compiler.binder.subquery import is_one_row, unbounded_warning
 from fsql.compiler.binder.subquery_tests import test_value
 from fsql.compiler.expression import AggregateCall, ColumnRef, Literal
 from fsql.compiler.logical import Join, JoinKind
@@ -71,7 +71,7 @@ class SubqueryCollector:
     """
 
     context: Context
-    bind_subquery: Callable[[syntax.Query, Relation], Subquery]
+    bind_subquery: Callable[[Context, syntax.Query, Relation], Subquery]
     outer: Relation
     values: list[_Value] = field(default_factory=list)
 
@@ -82,7 +82,7 @@ class SubqueryCollector:
             Refusal: E2xx to E4xx.
             Abandoned: where several parts of it were refused.
         """
-        subquery = self.bind_subquery(written.query, self.outer)
+        subquery = self.bind_subquery(self.context, written.query, self.outer)
         if len(subquery.items) != 1:
             raise refusal(
                 "E209",
@@ -138,7 +138,7 @@ class SubqueryCollector:
         """
         negated = isinstance(written, syntax.InSubquery) and written.negated
         test = Test(written, negated)
-        subquery = self.bind_subquery(tested_query(test), self.outer)
+        subquery = self.bind_subquery(self.context, tested_query(test), self.outer)
         operand = replace(
             binder, clause=f"the operand of {operator_name(test)}", running=None, subqueries=None
         )
@@ -235,7 +235,10 @@ class SubqueryCollector:
         rows = subquery.written or subquery.rows
         pairs, _, _ = split_conditions(rows, self.context.source_spans)
         known = [inner for inner, _ in pairs]
-        if not _is_one_row(query.body) and not covers_key(known, derived_keys(rows.relation.plan)):
+        one_row = isinstance(query.body, syntax.Select) and is_one_row(query.body)
+        if not (one_row or _is_one_row(query.body)) and not covers_key(
+            known, derived_keys(rows.relation.plan)
+        ):
             raise refusal(
                 "E324",
                 "subquery as a value can have several rows",

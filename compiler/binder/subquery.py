@@ -173,12 +173,6 @@ def is_one_row(select: syntax.Select) -> bool:
     )
 
 
-def has_running_call(items: Sequence[syntax.Syntax]) -> bool:
-    """Return whether a function is called OVER a window in any of the items."""
-    parts = (part for item in items for part in parts_without_subqueries(item))
-    return any(isinstance(part, syntax.FunctionCall) and part.over is not None for part in parts)
-
-
 def _is_aggregate(part: syntax.Syntax) -> bool:
     return (
         isinstance(part, syntax.FunctionCall)

@@ -8,19 +8,34 @@ from typing import TYPE_CHECKING
 from fsql.compiler.binder.catalog import Entry, TableEntry, ViewEntry
 from fsql.compiler.binder.change_source import apply_changes, is_change_source, read_columns
 from fsql.compiler.binder.partitions import warn_of_folders
-from fsql.compiler.binder.relation import Relation, column_refs, project, relation_of, replace_scans
+from fsql.compiler.binder.relation import (
+    Relation,
+    apply_alias,
+    column_refs,
+    project,
+    relation_of,
+    replace_scans,
+)
 from fsql.compiler.binder.report import Abandoned, not_implemented, refusal
 from fsql.compiler.binder.scope import names_text
 from fsql.compiler.connectors import METADATA
 from fsql.compiler.diagnostics import Label
 from fsql.compiler.diagnostics.near_names import near_name
 from fsql.compiler.file_names import names_file
-from fsql.compiler.logical import ROW_TIME, Plan, Scan, Table, TimeKind, operators
+from fsql.compiler.logical import (
+    ROW_TIME,
+    AssignRowTime,
+    Plan,
+    Scan,
+    Table,
+    TimeKind,
+    operators,
+)
 from fsql.compiler.sqltypes import Kind
 
 if TYPE_CHECKING:
     from fsql.compiler.binder.context import Context
-    from fsql.compiler.syntax import Identifier, QualifiedName
+    from fsql.compiler.syntax import Identifier, QualifiedName, TableReference
     from fsql.compiler.text.source import Span
 
 
@@ -59,6 +74,26 @@ def find_entry(name: QualifiedName, context: Context) -> Entry:
             help=help_,
         )
     return entry
+
+
+def table_of(written: TableReference, context: Context, *, row_time: bool = False) -> Relation:
+    """Return the rows of a table in FROM, under its alias.
+
+    Raises:
+        Refusal: E201; E301 for FOR SYSTEM_TIME AS OF.
+    """
+    if written.system_time is not None:
+        raise not_implemented(
+            "FOR SYSTEM_TIME AS OF here",
+            written.system_time.span,
+            help="write it after the table of JOIN or LEFT JOIN",
+        )
+    return apply_alias(bind_table(written.name, context, row_time=row_time), written.alias)
+
+
+def with_row_time(changes: Relation) -> Relation:
+    """Return changes with the time of the row that made each of them."""
+    return Relation(AssignRowTime(changes.plan), changes.fields, changes.width)
 
 
 def bind_table(name: QualifiedName, context: Context, *, row_time: bool = False) -> Relation:

@@ -16,15 +16,29 @@ from fsql.compiler.binder.decorrelation import (
     split_conditions,
     with_outer_values,
 )
+from fsql.compiler.binder.dependent_from import (
+    distinct_values,
+    equal_values,
+    moved_columns,
+    named_in_from,
+    named_outer,
+)
 from fsql.compiler.binder.expression import ExpressionBinder
-from fsql.compiler.binder.from_clause import FromBinder
+from fsql.compiler.binder.from_clause import FromBinder, FromResult
 from fsql.compiler.binder.items import Item
-from fsql.compiler.binder.join import columns_in
+from fsql.compiler.binder.join import columns_in, renumber
 from fsql.compiler.binder.membership import join_test, read_test, tested_query
 from fsql.compiler.binder.one_row import bind_one_row
 from fsql.compiler.binder.outer_join import with_columns
 from fsql.compiler.binder.references import has_subquery, read_condition
-from fsql.compiler.binder.relation import column_refs, conjuncts, filter_relation, relation_of
+from fsql.compiler.binder.relation import (
+    Relation,
+    column_refs,
+    conjuncts,
+    filter_relation,
+    project,
+    relation_of,
+)
 from fsql.compiler.binder.report import not_implemented
 from fsql.compiler.binder.scalar_subquery import SubqueryCollector
 from fsql.compiler.binder.scope import Scope
@@ -39,29 +53,32 @@ from fsql.compiler.binder.subquery import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from fsql.compiler.binder.context import Context
     from fsql.compiler.binder.query_binder import QueryBinder
-    from fsql.compiler.binder.relation import Relation
     from fsql.compiler.binder.scope import Layer
     from fsql.compiler.expression import Expression
 
 
 def bind_rows(
-    select: syntax.Select, context: Context, bind_query: QueryBinder, outer: Layer = ()
+    select: syntax.Select,
+    context: Context,
+    bind_query: QueryBinder,
+    outer: Layer = (),
+    first: Relation | None = None,
 ) -> Rows:
     """Return the result of FROM and WHERE; refused conditions are recorded.
 
-    `outer` are the columns of the outer query, if the SELECT is a subquery whose WHERE may name them.
+    `outer` are the columns of the outer query, if the SELECT is a subquery whose WHERE may name them.  If its
+    FROM depends on them, `first` are their values, before the relations of FROM.
     """
     where = _and_parts(select.where)
-    plain = tuple(read_condition(each) for each in where if not has_subquery(each))
-    bind = partial(_bind_value, context, bind_query)
-    lateral = partial(_bind_lateral, context, bind_query)
-    source = FromBinder(
-        *(context, plain, bind_query, bind, lateral), changes=_emits_changes(select)
-    ).bind(select)
-    relation, width = source.relation, source.relation.width
-    scope = Scope(_layers(relation, width, outer), relation.row_time)
+    source = _bind_from(select, where, context, bind_query, first)
+    relation = source.relation
+    width, visible = relation.width, relation.outer
+    layers = _layers(relation, width, outer) if outer else relation.scope.layers
+    scope = Scope(layers, relation.row_time)
     kept: list[Expression] = []
     correlated: list[Expression] = []
     for condition in where:
@@ -70,24 +87,17 @@ def bind_rows(
                 relation = relation.with_plan(filter_relation(relation.plan, kept))
                 kept = []
             collector = subquery_collector(context, bind_query, relation)
-            own = ExpressionBinder(
-                relation.scope,
-                "WHERE",
-                context.source_spans,
-                context.functions,
-                context.zone,
-                subqueries=collector,
-                hidden=_aliases(select),
-            )
+            own = _binder(relation, collector, select, context)
             test = read_test(condition)
             if test is not None:
                 query = tested_query(test)
                 subquery = bind_subquery(query, context, bind_query, relation, as_value=False)
                 operand = replace(own, clause="the operand of IN", subqueries=None)
-                relation = join_test(
+                tested = join_test(
                     *(relation, test, subquery, operand, context),
                     changes=_emits_changes(select),
                 )
+                relation = replace(tested, outer=visible)
                 continue
             bound = replace(own, scope=scope).bind_condition_and_check_size(condition)
             parts = [each for each in conjuncts(bound) if each not in source.taken]
@@ -98,12 +108,55 @@ def bind_rows(
                         "subquery in a comparison with the outer query", condition.span
                     )
                 plan, resolve = collector.attach(relation.plan)
-                relation = with_columns(relation.fields, plan)
+                relation = replace(with_columns(relation.fields, plan), outer=visible)
                 parts = [resolve(each) for each in parts]
             correlated += across
             kept += [each for each in parts if each not in across]
     relation = relation.with_plan(filter_relation(relation.plan, kept))
     return Rows(relation, width, tuple(correlated))
+
+
+def _binder(
+    relation: Relation, collector: SubqueryCollector, select: syntax.Select, context: Context
+) -> ExpressionBinder:
+    """Return the binder of the conditions of WHERE."""
+    return ExpressionBinder(
+        relation.scope,
+        "WHERE",
+        context.source_spans,
+        context.functions,
+        context.zone,
+        subqueries=collector,
+        hidden=_aliases(select),
+    )
+
+
+def _bind_from(
+    select: syntax.Select,
+    where: Sequence[syntax.Expression],
+    context: Context,
+    bind_query: QueryBinder,
+    first: Relation | None,
+) -> FromResult:
+    """Return the result of FROM; `where` are the conditions of WHERE."""
+    plain = tuple(read_condition(each) for each in where if not has_subquery(each))
+    bind = partial(_bind_value, bind_query)
+    lateral = partial(_bind_lateral, bind_query)
+    source = FromBinder(
+        *(context, plain, bind_query, bind, lateral),
+        changes=_emits_changes(select),
+        dependent=first is not None,
+    ).bind(select, first)
+    return replace(source, relation=_behind(first, source.relation))
+
+
+def _behind(first: Relation | None, relation: Relation) -> Relation:
+    """Return the rows of FROM, of which those of `first` are values of the outer query."""
+    if first is None:
+        return relation
+    own = (each for each in relation.fields if each.index >= first.width)
+    hidden = (replace(each, merged=False) for each in first.fields)
+    return replace(relation, fields=tuple(own), outer=tuple(hidden))
 
 
 def _aliases(select: syntax.Select) -> list[str]:
@@ -116,19 +169,23 @@ def subquery_collector(
     context: Context, bind_query: QueryBinder, outer: Relation
 ) -> SubqueryCollector:
     """Return the collector of the subqueries in the expressions of a clause over the rows of `outer`."""
-    return SubqueryCollector(context, partial(_bind_value, context, bind_query), outer)
+    return SubqueryCollector(context, partial(_bind_value, bind_query), outer)
 
 
 def _bind_value(
-    context: Context, bind_query: QueryBinder, query: syntax.Query, outer: Relation
+    bind_query: QueryBinder, context: Context, query: syntax.Query, outer: Relation
 ) -> Subquery:
     return bind_subquery(query, context, bind_query, outer, as_value=True)
 
 
 def _bind_lateral(
-    context: Context, bind_query: QueryBinder, select: syntax.Select, outer: Layer
+    bind_query: QueryBinder,
+    context: Context,
+    select: syntax.Select,
+    outer: Layer,
+    first: Relation | None = None,
 ) -> Rows:
-    return bind_rows(select, context, bind_query, outer)
+    return bind_rows(select, context, bind_query, outer, first)
 
 
 def _and_parts(condition: syntax.Expression | None) -> tuple[syntax.Expression, ...]:
@@ -162,9 +219,17 @@ def bind_subquery(
         Refusal: E2xx to E4xx.
         Abandoned: where several parts were refused.
     """
+    if query.common_tables:
+        for table in query.common_tables:
+            refuse_outer(table.query, query, outer.fields)
+        context = bind_query.with_common_tables(query.common_tables, context)
+        query = replace(query, common_tables=())
     select = correlatable(query)
+    if named_outer(query, query, outer) and (
+        select is None or named_in_from(query, select, outer, context.functions)
+    ):
+        return _bind_for_each(query, context, bind_query, outer, as_value=as_value)
     if select is None:
-        refuse_outer(query, query, outer.fields)
         refuse_aggregate(query)
         relation = relation_of(bind_query(query, context), None)
         items = tuple(
@@ -172,8 +237,6 @@ def bind_subquery(
             for each, column in zip(column_refs(relation.plan), relation.plan.schema, strict=True)
         )
         return Subquery(Rows(relation, relation.width), items, query.span)
-    for part in select.relations:
-        refuse_outer(part, query, outer.fields)
     with context.report.whole():
         rows = written = bind_rows(select, context, bind_query, outer.fields)
         spans = context.source_spans
@@ -185,6 +248,52 @@ def bind_subquery(
                 rows, _ = with_outer_values(rows, outer, used, query.span, spans)
             subquery = bind_items_of(select, query.span, rows, context)
         return replace(subquery, written=written)
+
+
+def _bind_for_each(
+    query: syntax.Query,
+    context: Context,
+    bind_query: QueryBinder,
+    outer: Relation,
+    *,
+    as_value: bool,
+) -> Subquery:
+    """Return a subquery that depends on the outer query elsewhere than in a plain SELECT: as LATERAL does.
+
+    An aggregate without GROUP BY has a row for each of the values of the outer query that it names.
+    """
+    body, spans = query.body, context.source_spans
+    used = sorted(named_outer(query, query, outer))
+    one_row = isinstance(body, syntax.Select) and is_one_row(body)
+    around = distinct_values(outer, used) if one_row else outer
+    alias = syntax.TableAlias(query.span, syntax.Identifier(query.span, "(subquery)"))
+    written = syntax.Derived(query.span, query, lateral=True, alias=alias)
+    bind = partial(_bind_value, bind_query)
+    lateral = partial(_bind_lateral, bind_query)
+    source = FromBinder(context, (), bind_query, bind, lateral)
+    found = source.lateral_rows(around, written)
+    if isinstance(found, Relation):
+        fields = found.fields[len(around.fields) :]
+        columns = column_refs(found.plan)
+        values = [*(each.expression for each in fields), *columns[: around.width]]
+        names = [each.name for each in fields]
+        plan = project(found.plan, values, [*names, *(c.name for c in around.plan.schema)])
+        width = len(plan.schema)
+        others = moved_columns(column_refs(outer.plan), used, width)
+        correlated = equal_values(column_refs(plan)[len(fields) :], others)
+        relation = relation_of(plan, None)
+        relation = replace(relation, fields=relation.fields[: len(fields)])
+    else:
+        relation, width = found.relation, found.relation.width
+        correlated = [
+            renumber(each, lambda i: i - outer.width if i >= outer.width else i + width, spans)
+            for each in found.on
+        ]
+    rows = written_rows = Rows(relation, width, tuple(correlated))
+    if as_value and split_conditions(rows, spans)[1]:
+        rows, _ = with_outer_values(rows, outer, frozenset(), query.span, spans)
+    items = tuple(Item(field.expression, field.name, query.span, None) for field in relation.fields)
+    return Subquery(rows, items, query.span, written=written_rows)
 
 
 def _emits_changes(select: syntax.Select) -> bool:

@@ -61,7 +61,7 @@ class _Writer:
 
     def query(self) -> str:
         """Return SELECT … WHERE, sometimes grouped, or a LATERAL join."""
-        if self.random.random() < 0.3:
+        if self.random.random() < 0.4:
             return self.lateral()
         conditions = [self.condition() for _ in range(self.random.choice((1, 1, 2)))]
         if self.random.random() < 0.3:
@@ -119,8 +119,17 @@ class _Writer:
         """Return a subquery as a value: an aggregate, the first row, or the row of a key."""
         table, alias = self.random.choice(TABLES), f"s{self.aliases}"
         self.aliases += 1
-        if self.random.random() < 0.1:
-            return f"(SELECT v FROM {table} ORDER BY v NULLS LAST LIMIT 1)"
+        if self.random.random() < 0.15:
+            where = ""
+            if outer is not None:
+                where = (
+                    f" WHERE {self.column(alias)} {self.random.choice('=<')} {self.column(outer)}"
+                )
+            return f"(SELECT v FROM {table} AS {alias}{where} ORDER BY v NULLS LAST LIMIT 1)"
+        if outer is not None and self.random.random() < 0.1:
+            return (
+                f"(SELECT MAX(e.y) + {outer}.k FROM UNNEST(ARRAY[{outer}.n, {outer}.v]) AS e (y))"
+            )
         where = ""
         if outer is not None and self.random.random() < 0.7:
             compared = self.random.choice(("=", "<", "<>"))
@@ -195,6 +204,7 @@ class _Writer:
         first = f" ORDER BY x0 NULLS LAST, x1 NULLS LAST LIMIT {random.choice('12')}"
         count = random.choice(("COUNT(*)", "MAX(s.v)", "COUNT(s.v) + MIN(s.n)", "SUM(a.n + s.k)"))
         with_outer = "a." in count
+        elements = "UNNEST(ARRAY[a.n, a.v]) AS e (y)"
         return random.choice(
             (
                 f"SELECT {one} AS x0, s.k AS x1 {rows}",
@@ -207,8 +217,28 @@ class _Writer:
                 f"SELECT {one} AS x0, {count} AS x1 {rows} GROUP BY {one}{having}",
                 f"SELECT {one} AS x0, {count} AS x1 {rows} GROUP BY {one}{having}{first}",
                 f"SELECT {one} AS x0, ROW_NUMBER() OVER (ORDER BY {one}, s.v, s.n) AS x1 {rows}",
+                self.parts(f"SELECT {one} AS x0, s.k AS x1 {rows}"),
+                self.parts(f"SELECT {one} AS x0, s.k AS x1 {rows}") + first,
+                self.parts(f"SELECT {count} AS x0, COUNT(*) AS x1 {rows}"),
+                f"WITH w AS (SELECT * FROM {table}) SELECT {one} AS x0, s.k AS x1 FROM w AS s{where}",
+                f"SELECT {one} AS x0, e.y AS x1 FROM {elements} JOIN {table} AS s ON s.n = e.y",
+                f"SELECT {count} AS x0, COUNT(e.y) AS x1 FROM {elements}, {table} AS s WHERE s.n = e.y",
+                f"SELECT x0, x1 FROM (SELECT {one} AS x0, s.k AS x1 {rows}) AS d WHERE d.x0 >= a.n",
             )
         )
+
+    def parts(self, first: str) -> str:
+        """Return a set operation of one SELECT and others."""
+        operator = self.random.choice(("UNION ALL", "UNION ALL", "UNION", "EXCEPT", "INTERSECT"))
+        other = self.random.choice(
+            (
+                "SELECT s.v, s.k FROM b AS s",
+                f"SELECT s.v, s.n FROM b AS s WHERE {self.column('s')} = {self.column('a')}",
+                "SELECT a.n, a.k",
+                "SELECT MAX(s.n), a.k FROM b AS s WHERE s.k < a.n",
+            )
+        )
+        return f"{first} {operator} {other}"
 
     def subquery(self, outer: str, items: str, depth: int) -> str:
         """Return a SELECT, mostly correlated."""
@@ -216,6 +246,12 @@ class _Writer:
         self.aliases += 1
         if items != "*" and "," not in items and self.random.random() < 0.15:
             return f"SELECT {items} FROM {table} GROUP BY {items} HAVING COUNT(*) > 1"
+        if self.random.random() < 0.15:
+            rows = f"FROM {table} AS {alias} WHERE {self.column(alias)} = {self.column(outer)}"
+            if self.random.random() < 0.5 and "," not in items:
+                key = "k" if items == "*" else items
+                return f"SELECT {alias}.{key} {rows} GROUP BY {alias}.{key} HAVING COUNT(*) > 1"
+            return f"SELECT {items} {rows} UNION SELECT {items} FROM b"
         if items != "*" and "," not in items and self.random.random() < 0.2:
             items = f"{self.column(alias)} + {self.column(outer)}"
         conditions = []

@@ -37,6 +37,8 @@ MUST_BE_MET = (
     " ANY (",
     " ALL (",
     "ARRAY(",
+    " UNION ",
+    "UNNEST(",
     "COUNT(v)",
     " OR ",
     "LATERAL",
@@ -76,7 +78,7 @@ def test_subqueries_have_the_rows_that_duckdb_says() -> None:
         )
         met["rows" if ours else "no rows"] += 1
         met.update(name for name in MUST_BE_MET if name in made.query)
-    assert min(met[name] for name in MUST_BE_MET) > 0.05 * len(chosen), met
+    assert min(met[name] for name in MUST_BE_MET) > 0.03 * len(chosen), met
 
 
 @pytest.mark.slow
