@@ -12,10 +12,15 @@ from fsql.compiler.binder.report import Refusal, refusal
 from fsql.compiler.logical import (
     Aggregate,
     ApplyChanges,
+    Filter,
     Join,
+    JoinKind,
     Over,
     OverCall,
     Plan,
+    Project,
+    Scan,
+    TimeKind,
     ToChangelog,
     WindowAggregate,
     operators,
@@ -64,7 +69,7 @@ def _only_event_time(relation: Relation, written: syntax.EventTime) -> Field:
             note=lost,
             help="declare it in CREATE TABLE: WATERMARK FOR at AS at - INTERVAL '5' SECOND"
             if lost is None
-            else None,
+            else _join_in_time(relation.plan),
         )
     if len(times) > 1:
         names = " and ".join(each.name for each in times)
@@ -102,7 +107,7 @@ def _not_event_time(relation: Relation, time: Field, written: syntax.ColumnRefer
         written.span,
         f"this is {time.column.type} without a WATERMARK" if lost is None else "",
         note=lost,
-        help=help_text if lost is None else None,
+        help=help_text if lost is None else _join_in_time(relation.plan),
     )
 
 
@@ -125,6 +130,33 @@ def _event_time_reason(plan: Plan) -> str | None:
                 return "after a join without a time range, rows are not in the order of event time"
             case _:
                 pass
+    return None
+
+
+def _join_in_time(plan: Plan) -> str | None:
+    """Return help for the join after which event time is lost: one that keeps it, if any is known."""
+    join = next((n for n in operators(plan) if isinstance(n, Join) and n.time_range is None), None)
+    if join is None:
+        return None
+    times, others = (
+        [column.name for column in side.schema if column.time_attribute]
+        for side in (join.left, join.right)
+    )
+    right = operators(join.right)
+    scans = [node for node in right if isinstance(node, Scan)]
+    if times and others:
+        return (
+            "limit the time between both sides in ON:"
+            f" … AND b.{others[0]} BETWEEN a.{times[0]} AND a.{times[0]} + INTERVAL '1' HOUR"
+        )
+    plain = all(isinstance(node, Scan | Filter | Project) for node in right)
+    if times and plain and all(each.table.time is TimeKind.OFFSET for each in scans):
+        kind = "LEFT JOIN" if join.kind is JoinKind.LEFT else "JOIN"
+        return (
+            "join the row of a key at the time of each row, which keeps event time:"
+            f" {kind} {scans[0].table.name} FOR SYSTEM_TIME AS OF a.{times[0]},"
+            " with all columns of its PRIMARY KEY in ON"
+        )
     return None
 
 
