@@ -12,7 +12,7 @@ from fsql.compiler import syntax
 from fsql.compiler.binder.aggregate_calls import complete_value, make_aggregate, needs_total_order
 from fsql.compiler.binder.expression import ExpressionBinder
 from fsql.compiler.binder.frames import FrameBounds, ascends, is_whole, read_frame
-from fsql.compiler.binder.ordered_frames import ALL_AFTER, RUNNING, bind_frame, comparable_key
+from fsql.compiler.binder.ordered_frames import ALL_AFTER, bind_frame, comparable_key
 from fsql.compiler.binder.pending import RunningValue
 from fsql.compiler.binder.rank import RankCall, bind_order, check_rank_call, refuse_frame
 from fsql.compiler.binder.relative_ranks import bind_relative_rank, check_relative_rank
@@ -23,7 +23,7 @@ from fsql.compiler.binder.scope import matches, names_text
 from fsql.compiler.binder.unordered_frames import in_order, value_in_order
 from fsql.compiler.expression import AggregateCall, AggregateFunction, Expression
 from fsql.compiler.functions.ranks import RANK_FUNCTIONS, RELATIVE_RANKS
-from fsql.compiler.logical import FrameEnd, OverCall
+from fsql.compiler.logical import FrameEnd, OverCall, RankFunction
 from fsql.compiler.sqltypes import BIGINT
 
 if TYPE_CHECKING:
@@ -111,16 +111,18 @@ class RunningCollector:
         name = written.name.parts[-1].name.upper()
         check_relative_rank(written, name, window)
         keys = bind_order(inner, window.order_by)
-        order = self._order(inner, window)
+        opposite = tuple(
+            replace(key, descending=not key.descending, nulls_first=not key.nulls_first)
+            for key in keys
+        )
         count = AggregateCall(AggregateFunction.COUNT, None, BIGINT, nullable=False)
         self.source_spans.add(count, written.span)
-        so_far = OverCall(count, FrameEnd.CURRENT_ROW, time=order)
         total = OverCall(count, FrameEnd.CURRENT_ROW)
         return bind_relative_rank(
             written,
             name,
             lambda function: self._rank(RankCall(function, partition, keys), written.span),
-            lambda: self._bind_running(RunningCall(partition, order, so_far, keys, frame=RUNNING)),
+            lambda: self._rank(RankCall(RankFunction.RANK, partition, opposite), written.span),
             self._bind_running(RunningCall(partition, None, total, whole=True)),
         )
 

@@ -1,9 +1,9 @@
 """Ranks in proportion to the rows of a partition: NTILE, PERCENT_RANK and CUME_DIST.
 
-They are computed from a rank, or a running total, and the number of rows of the whole partition:
+They are computed from a rank and the number of rows of the whole partition:
 
     PERCENT_RANK()  =  (RANK() - 1) / (COUNT(*) of the partition - 1), 0 for a single row
-    CUME_DIST()     =  COUNT(*) up to the row and its peers / COUNT(*) of the partition
+    CUME_DIST()     =  (COUNT(*) of the partition - (RANK() in the opposite order - 1)) / that COUNT(*)
     NTILE(n)        =  the bucket of ROW_NUMBER(); the first have one more row if n does not divide them
 """
 
@@ -35,10 +35,10 @@ def bind_relative_rank(
     written: syntax.FunctionCall,
     name: str,
     rank: Callable[[RankFunction], Expression],
-    up_to: Callable[[], Expression],
+    opposite: Callable[[], Expression],
     total: Expression,
 ) -> Expression:
-    """Return the value from a rank, the number of rows `up_to` the row, and the `total` of the partition.
+    """Return the value from a rank, the RANK() in the `opposite` order, and the `total` of the partition.
 
     Raises:
         Refusal: E401, E405.
@@ -48,7 +48,10 @@ def bind_relative_rank(
     if written.arguments:
         raise refusal("E401", f"function {name} takes no arguments", written.span)
     if name == "CUME_DIST":
-        return call("divide", coerce(up_to(), DOUBLE), coerce(total, DOUBLE))
+        # What is after the row is before it in the opposite order; its peers are in neither.
+        after = call("subtract", opposite(), _ONE)
+        up_to = call("subtract", total, after)
+        return call("divide", coerce(up_to, DOUBLE), coerce(total, DOUBLE))
     before = call("subtract", rank(RankFunction.RANK), _ONE)
     others = call("subtract", total, _ONE)
     share = call("divide", coerce(before, DOUBLE), coerce(others, DOUBLE))

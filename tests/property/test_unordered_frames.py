@@ -172,6 +172,12 @@ QUERIES = (
         "SELECT id, SUM(n) OVER (PARTITION BY window_start, window_end) AS a,"
         " COUNT(*) OVER (PARTITION BY window_end, k) AS b FROM " + WINDOW
     ),
+    # Ranks in proportion to the rows of a window are final.
+    (
+        "SELECT id, CAST(ROUND(1000 * CUME_DIST() OVER (PARTITION BY window_start, window_end ORDER BY n))"
+        " AS BIGINT) AS a, NTILE(2) OVER (PARTITION BY window_end, k ORDER BY n DESC, id) AS b FROM "
+        + WINDOW
+    ),
     # What comes behind it: ranks, groups, conditions.
     (
         "SELECT id, a, ROW_NUMBER() OVER (PARTITION BY a ORDER BY id) AS b FROM"
