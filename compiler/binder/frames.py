@@ -14,7 +14,7 @@ from fsql.compiler import syntax
 from fsql.compiler.binder.following import FOLLOWING_MAX
 from fsql.compiler.binder.relation import column_refs
 from fsql.compiler.binder.report import refusal
-from fsql.compiler.binder.window import WINDOW_US_MAX, constant_interval_us
+from fsql.compiler.binder.window import WINDOW_US_MAX, constant_interval_us, is_of_months
 from fsql.compiler.expression import ColumnRef, Expression
 from fsql.compiler.logical import AssignSessions, FrameEnd, Plan, Project
 
@@ -92,13 +92,15 @@ def read_frame(window: syntax.WindowSpecification, zone: str) -> FrameBounds | N
 
 
 def _range(frame: syntax.Frame, zone: str, help_text: str) -> FrameBounds | None:
-    """Return the bounds of a RANGE frame; None if they are no times.
+    """Return the bounds of a RANGE frame; None if they are no times of a fixed length.
 
     Raises:
         Refusal: E307, E404.
     """
     offsets = [bound.offset for bound in (frame.start, frame.end) if bound and bound.offset]
-    if any(constant_interval_us(each, zone) is None for each in offsets):
+    if any(
+        is_of_months(each, zone) or constant_interval_us(each, zone) is None for each in offsets
+    ):
         return None
     preceding, end_preceding = _both_bounds(
         frame, lambda bound: _with_side(bound, _preceding(bound, zone)), help_text

@@ -7,7 +7,7 @@ the elements, with a row for each, or aggregates them, in one operator.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, TypeGuard
+from typing import TYPE_CHECKING, Final, TypeGuard
 
 from fsql.compiler import syntax
 from fsql.compiler.binder.aggregate import AggregateCollector, Groups
@@ -65,6 +65,10 @@ class _Elements:
 
 Elements = syntax.Unnest | syntax.TableFunction
 """A relation with a row for each element of an array of the row before it: UNNEST, or a table function."""
+
+_OF_MAP: Final = (
+    "write AS t (key, value); in a map of COLLECT, the value says how often the key occurs"
+)
 
 
 def gives_elements(written: syntax.Relation, functions: Functions) -> TypeGuard[Elements]:
@@ -178,7 +182,8 @@ def _bind_elements(outer: Relation, written: Elements, context: Context) -> _Ele
 def _element_names(written: Elements, default: list[str], what: str) -> list[str]:
     if written.alias is None or not written.alias.columns:
         return default
-    check_column_names(written.alias.columns, len(default), what)
+    of_map = default[:2] == ["key", "value"]
+    check_column_names(written.alias.columns, len(default), what, _OF_MAP if of_map else None)
     return [column.name for column in written.alias.columns]
 
 

@@ -74,7 +74,9 @@ def apply_alias(relation: Relation, alias: TableAlias | None) -> Relation:
     )
 
 
-def check_column_names(columns: Sequence[Identifier], count: int, owner: str) -> None:
+def check_column_names(
+    columns: Sequence[Identifier], count: int, owner: str, help_: str | None = None
+) -> None:
     """Check that a list of column names names `count` columns, each once.
 
     Raises:
@@ -85,6 +87,7 @@ def check_column_names(columns: Sequence[Identifier], count: int, owner: str) ->
             "E209",
             f"{owner} has {quantity_text(count, 'column')}, and the list names {len(columns)}",
             columns[0].span.to(columns[-1].span),
+            help=help_,
         )
     check_distinct(columns, "column", "listed")
 

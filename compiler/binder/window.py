@@ -31,6 +31,7 @@ from fsql.compiler.sqltypes import INTERVAL, MONTHS
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from fsql.compiler.expression import Expression
     from fsql.compiler.text.source import Span
 
 _FORMS: Final[Mapping[str, str]] = {
@@ -228,14 +229,27 @@ def _interval_us(argument: Argument, what: str, zone: str, *, positive: bool = F
     return value
 
 
+def is_of_months(expression: syntax.Expression, zone: str) -> bool:
+    """Return whether a constant expression is an INTERVAL of months, which has no fixed length.
+
+    Raises:
+        Refusal: E2xx to E4xx, if it cannot be bound.
+    """
+    return _bind_alone(expression, zone).type == MONTHS
+
+
+def _bind_alone(expression: syntax.Expression, zone: str) -> Expression:
+    binder = ExpressionBinder(Scope(((),)), "a constant", SourceSpans(), NO_FUNCTIONS, zone)
+    return binder.bind_and_check_size(expression)
+
+
 def constant_interval_us(expression: syntax.Expression, zone: str) -> int | None:
     """Return the value of a constant expression of type INTERVAL; None for other expressions.
 
     Raises:
         Refusal: E2xx to E4xx, if it cannot be bound.
     """
-    binder = ExpressionBinder(Scope(((),)), "a constant", SourceSpans(), NO_FUNCTIONS, zone)
-    bound = binder.bind_and_check_size(expression)
+    bound = _bind_alone(expression, zone)
     if bound.type == MONTHS:
         raise refusal(
             "E307",
