@@ -45,7 +45,7 @@ class MalformedError(Exception):
 def dead_letter(lines: Lines, line: int, row: int, error: MalformedError) -> DeadLetter:
     """Return the dead letter of the given line, which would have been row number `row` of its split."""
     record = lines.data[lines.starts[line] : lines.ends[line]]
-    form = other_form(record)
+    form = other_form(record) if lines.offset(line) == 0 else None
     return DeadLetter(
         row=int(row),
         line=int(lines.numbers[line]),
