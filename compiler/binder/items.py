@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler import syntax
+from fsql.compiler.binder import records
 from fsql.compiler.binder.item_names import free_names, name_of_position, named_part, written_name
 from fsql.compiler.binder.pending import AggregateValue, GroupingValue, RunningValue
 from fsql.compiler.binder.pseudo_columns import pseudo_column
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
     from fsql.compiler.binder.aggregate import AggregateCollector
     from fsql.compiler.binder.expression import ExpressionBinder
     from fsql.compiler.binder.report import Report
-    from fsql.compiler.binder.scope import Layer
     from fsql.compiler.text.source import Span
 
 
@@ -117,48 +117,55 @@ def _name_of(binder: ExpressionBinder, reference: syntax.ColumnReference) -> str
 
 
 def _star(binder: ExpressionBinder, star: syntax.Star) -> Iterator[Item]:
-    """Yield an item for each visible column; for those of one relation, if the star has a qualifier."""
-    if len(star.qualifier) > 1:
-        raise not_implemented("fields of ROW values", star.span)
-    qualifier = star.qualifier[0] if star.qualifier else None
-    fields = tuple(field for field in binder.scope.fields if not field.merged or qualifier)
-    if qualifier is not None:
-        fields = tuple(field for field in fields if matches(qualifier, field.qualifier))
-        if not fields:
-            known = names_text(binder.scope.qualifiers())
-            raise refusal(
-                "E203",
-                f'table "{qualifier.name}" is not in FROM',
-                qualifier.span,
-                f"FROM has {known}" if known else "",
-            )
+    """Yield an item for each visible column, or for those that the star's qualifier has."""
+    columns = _columns_of(binder, star)
     replaced = {each.alias: each for each in star.replaced if each.alias is not None}
     named = (*star.without, *replaced)
-    _check_named_columns(star, named, fields)
-    for field in fields:
-        name = next((name for name in named if matches(name, field.name)), None)
+    _check_named_columns(star, named, [column for column, _ in columns])
+    for column, expression in columns:
+        name = next((name for name in named if matches(name, column)), None)
         if name in replaced:
             yield Item(
                 binder.bind_and_check_size(replaced[name].expression),
-                field.name,
+                column,
                 replaced[name].span,
                 None,
             )
         elif name is None:
-            reference = field.expression
-            binder.spans[reference] = star.span
-            yield Item(reference, field.name, star.span, None)
+            binder.spans[expression] = star.span
+            yield Item(expression, column, star.span, None)
+
+
+def _columns_of(binder: ExpressionBinder, star: syntax.Star) -> list[tuple[str, Expression]]:
+    """Return the columns of `*`, of the relation t for `t.*`, or the fields of the ROW a for `a.*`.
+
+    Raises:
+        Refusal: E203 to E220.
+    """
+    fields = binder.scope.fields
+    if not star.qualifier:
+        return [(field.name, field.expression) for field in fields if not field.merged]
+    (first, *inside) = star.qualifier
+    own = [(each.name, each.expression) for each in fields if matches(first, each.qualifier)]
+    if own and not inside:
+        return own
+    if not own and not binder.scope.find(first):
+        known = names_text(binder.scope.qualifiers())
+        label = f"FROM has {known}" if known else ""
+        raise refusal("E203", f'table "{first.name}" is not in FROM', first.span, label)
+    span = first.span.to(star.qualifier[-1].span)
+    row = binder.bind_and_check_size(syntax.ColumnReference(span, star.qualifier))
+    return records.fields(row, span)
 
 
 def _check_named_columns(
-    star: syntax.Star, names: Sequence[syntax.Identifier], fields: Layer
+    star: syntax.Star, names: Sequence[syntax.Identifier], columns: Sequence[str]
 ) -> None:
     """Check that each name after a star is one of the star's columns, and occurs once.
 
     Raises:
         Refusal: E203, E205, E209 if no column is left.
     """
-    columns = [field.name for field in fields]
     for index, name in enumerate(names):
         found = [column for column in columns if matches(name, column)]
         if not found:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from fsql.compiler import syntax
 from fsql.compiler.binder.operators import call
-from fsql.compiler.binder.report import check_distinct, refusal
+from fsql.compiler.binder.report import Refusal, check_distinct, refusal
 from fsql.compiler.binder.scope import matches, names_text
 from fsql.compiler.diagnostics.near_names import near_name
 from fsql.compiler.expression import Cast, Expression, FieldAccess
@@ -15,6 +15,7 @@ from fsql.compiler.sqltypes import Kind, row_of
 if TYPE_CHECKING:
     from fsql.compiler.binder.expression import ExpressionBinder
     from fsql.compiler.sqltypes import SqlType
+    from fsql.compiler.text.source import Span
 
 
 def bind_row(binder: ExpressionBinder, row: syntax.RowConstructor) -> Expression:
@@ -34,12 +35,7 @@ def bind_field(binder: ExpressionBinder, access: syntax.FieldAccess) -> Expressi
     """Bind `f(x).field` and `a[1].field`."""
     operand = binder.bind(access.operand)
     if not operand.type.fields:
-        raise refusal(
-            "E218",
-            f"value must be a ROW, not {operand.type}",
-            access.operand.span,
-            f"this is {operand.type}",
-        )
+        raise _no_row(operand, access.operand.span)
     return field_of(operand, access.field)
 
 
@@ -60,6 +56,24 @@ def _instead_of_field(type_: SqlType, name: str) -> str | None:
     if type_.element is not None and type_.element.fields:
         return f"take an element, array[1].{name}, or all in FROM: UNNEST(array)"
     return None
+
+
+def fields(row: Expression, span: Span) -> list[tuple[str, Expression]]:
+    """Return the names of the fields of a value, and the fields.
+
+    Raises:
+        Refusal: E218 if the value, which is written at `span`, is not a ROW.
+    """
+    if not row.type.fields:
+        raise _no_row(row, span)
+    return [
+        (name, FieldAccess(type_, nullable=True, argument=row, index=index))
+        for index, (name, type_) in enumerate(row.type.fields)
+    ]
+
+
+def _no_row(value: Expression, span: Span) -> Refusal:
+    return refusal("E218", f"value must be a ROW, not {value.type}", span, f"this is {value.type}")
 
 
 def field_of(row: Expression, name: syntax.Identifier) -> Expression:
