@@ -69,7 +69,11 @@ _DIGITS: Final = {
     pa.uint64(): 20,
 }
 
+ROWS_PER_VALUE: Final = 16
+"""The minimum number of rows of a column for each value of a dictionary that is kept.
 
+A dictionary is hashed as a whole, even if a filter leaves few rows.
+"""
 _INTS: Final = (pa.int32(), pa.int64())
 _NARROW: Final = {
     **dict.fromkeys((Kind.TINYINT, Kind.SMALLINT, Kind.UTINYINT, Kind.USMALLINT), _INTS[:1]),
@@ -171,6 +175,27 @@ def convert(  # noqa: C901, PLR0911 - one for each kind
     if declared.kind in _NARROW and (array.type in _INTS or pa.types.is_decimal(array.type)):
         array = _inside_range(array, declared)
     return array.cast(arrow_type(declared))
+
+
+def is_short(texts: pa.DictionaryArray) -> bool:
+    """Return whether a column has a dictionary that is short enough to be kept."""
+    return ROWS_PER_VALUE * len(texts.dictionary) <= len(texts)
+
+
+def with_dictionary(texts: pa.Array, declared: SqlType) -> pa.DictionaryArray | None:
+    """Return a column of valid texts with its dictionary if that is short; otherwise None.
+
+    Each value of a dictionary is checked and hashed once, and not for each row.
+    """
+    if declared.kind is not Kind.STRING or not pa.types.is_dictionary(texts.type):
+        return None
+    values = texts.dictionary
+    if values.null_count or not is_short(texts):
+        return None
+    values = _valid_text(values.cast(pa.string()))
+    if values.null_count:
+        return None
+    return pa.DictionaryArray.from_arrays(texts.indices.cast(pa.int32()), values, safe=False)
 
 
 def _inside_range(array: pa.Array, declared: SqlType) -> pa.Array:

@@ -16,7 +16,8 @@ import xxhash
 
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.compiler.diagnostics.near_names import near_name
-from fsql.formats.arrow_columns import convert, faults, fits, without
+from fsql.compiler.sqltypes import Kind
+from fsql.formats.arrow_columns import convert, faults, fits, with_dictionary, without
 from fsql.formats.operations import unknown_operations
 from fsql.runtime.arrow_types import arrow_type
 from fsql.runtime.ports import Chunk, DeadLetter
@@ -122,6 +123,11 @@ class ReadColumns:
         """Return the names of all columns of the table."""
         return [column.name for column in self._columns]
 
+    @property
+    def texts(self) -> list[str]:
+        """Return the names of the columns of texts that are read."""
+        return [column.name for column in self._read if column.type.kind is Kind.STRING]
+
     def check(self, schema: Mapping[str, pa.DataType], *, narrow: bool = False) -> None:
         """Check that a file with the columns of `schema` has those of the table; `narrow` is of `fits`.
 
@@ -156,7 +162,9 @@ class ReadColumns:
                 columns.append(pa.nulls(part.num_rows, arrow_type(column.type)))
                 continue
             given = part.column(column.name)
-            converted = convert(given, column.type)
+            converted = with_dictionary(given, column.type)
+            if converted is None:
+                converted = convert(given, column.type)
             malformed = dict(faults(column, given, converted))
             if column.name in self._nulled and malformed:
                 converted = without(converted, malformed)

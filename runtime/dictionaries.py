@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _NONE: Final = pa.array([], pa.string())
 _SAMPLE_ROWS: Final = 512
-_ROWS_TO_SAMPLE: Final = 4 * _SAMPLE_ROWS
+ROWS_TO_SAMPLE: Final = 4 * _SAMPLE_ROWS
 """In shorter columns there is little to gain."""
 
 
@@ -37,7 +37,7 @@ def repeat_often(texts: pa.StringArray) -> bool:
 
     This is decided by a sample: with 4,000 values in 65,536 rows, a sixteenth of the sample are repetitions.
     """
-    if len(texts) < _ROWS_TO_SAMPLE:
+    if len(texts) < ROWS_TO_SAMPLE:
         return False
     sample = texts.take(pa.array(np.arange(0, len(texts), len(texts) // _SAMPLE_ROWS)))
     return len(sample.unique()) * 16 <= len(sample) * 15

@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
+from fsql.formats.arrow_columns import is_short
 from fsql.formats.whole_files import (
     ReadColumns,
     WholeFileSplit,
@@ -17,10 +18,11 @@ from fsql.formats.whole_files import (
     open_error,
     reason_of,
 )
+from fsql.runtime.dictionaries import ROWS_TO_SAMPLE, repeat_often
 from fsql.runtime.ports import SourceOffset
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from fsql.runtime.ports import Chunk
@@ -98,8 +100,11 @@ class ParquetReader:
         self._file.close()
 
     def _from(self, row: int) -> Iterator[pa.RecordBatch]:
-        """Yield the rows from number `row` on."""
-        names = self._columns.names
+        """Yield the rows from number `row` on.
+
+        Texts that repeat are read with their dictionaries, until a row group has a long one.
+        """
+        names, encoded = self._columns.names, None
         first = 0
         for group in range(self._file.metadata.num_row_groups):
             count = self._file.metadata.row_group(group).num_rows
@@ -107,9 +112,39 @@ class ParquetReader:
             first += count
             if skipped == count:
                 continue
+            if encoded is None:
+                encoded = self._repeating_texts(group)
+                if encoded:
+                    self._reopen(encoded)
+            long = None
             for batch in self._file.iter_batches(_BATCH_ROWS, [group], names, use_threads=False):
+                if long is None:
+                    long = {name for name in encoded if not is_short(batch.column(name))}
                 yield batch.slice(skipped)
                 skipped = max(skipped - batch.num_rows, 0)
+            if long:
+                encoded = [name for name in encoded if name not in long]
+                self._reopen(encoded)
+
+    def _repeating_texts(self, group: int) -> list[str]:
+        """Return the columns whose texts seem to repeat, by the first rows of a row group."""
+        texts = self._columns.texts
+        batches = self._file.iter_batches(ROWS_TO_SAMPLE, [group], texts, use_threads=False)
+        sample = next(batches, None) if texts else None
+        if sample is None:
+            return []
+        columns = {name: sample.column(name) for name in texts}
+        return [
+            name
+            for name, column in columns.items()
+            if pa.types.is_string(column.type) and repeat_often(column)
+        ]
+
+    def _reopen(self, encoded: Sequence[str]) -> None:
+        """Read some columns with their dictionaries from now on."""
+        metadata = self._file.metadata
+        self._file.close()
+        self._file = pq.ParquetFile(self._path, metadata=metadata, read_dictionary=encoded)
 
     def _bytes_before(self, row: int) -> int:
         """Return the size of the row groups before a row, including a proportional part of its own group."""

@@ -308,6 +308,62 @@ def test_columns_that_are_not_read_are_not_judged(
     assert [(each.row, each.field) for each in found.dead_letters] == malformed
 
 
+def texts_of(split: ParquetSplit, rows_max: int) -> list[pa.Array]:
+    """Return the first column of each chunk."""
+    reader, found = split.open(), []
+    while (chunk := reader.read(rows_max)) is not None:
+        assert isinstance(chunk, Chunk)
+        assert not chunk.dead_letters
+        found.append(chunk.columns[0])
+    return found
+
+
+@pytest.mark.parametrize("use_dictionary", [True, False])
+def test_texts_that_repeat_have_a_dictionary(tmp_path: Path, *, use_dictionary: bool) -> None:
+    texts = ["ann", None, "bob"] * 1000
+    pq.write_table(pa.table({"s": texts}), tmp_path / "a", use_dictionary=use_dictionary)
+    split = ParquetSplit("a", tmp_path / "a", (Column("s", STRING),))
+    [found] = texts_of(split, 3000)
+    assert found.type == pa.dictionary(pa.int32(), pa.string())
+    assert found.dictionary.to_pylist() == ["ann", "bob"]
+    assert found.to_pylist() == texts
+    # It has at least 16 rows for each value.
+    parts = texts_of(split, 3)
+    assert {each.type for each in parts} == {pa.string()}
+    assert [text for each in parts for text in each.to_pylist()] == texts
+
+
+@pytest.mark.parametrize("use_dictionary", [True, False])
+def test_texts_that_repeat_no_more(tmp_path: Path, *, use_dictionary: bool) -> None:
+    texts = [*(["ann", "bob"] * 1500), *(f"text {n}" for n in range(6000)), *(["bob"] * 3000)]
+    pq.write_table(
+        pa.table({"s": texts}), tmp_path / "a", row_group_size=3000, use_dictionary=use_dictionary
+    )
+    found = texts_of(ParquetSplit("a", tmp_path / "a", (Column("s", STRING),)), 3000)
+    assert [pa.types.is_dictionary(each.type) for each in found] == [True, False, False, False]
+    assert [text for each in found for text in each.to_pylist()] == texts
+
+
+def test_a_dictionary_may_end_within_the_rows(tmp_path: Path) -> None:
+    texts = [*(["a", "b"] * 20_000), *(f"a text of its own {n}" for n in range(500)), "b", None]
+    limits = {"dictionary_pagesize_limit": 1000, "data_page_size": 1000, "write_batch_size": 100}
+    pq.write_table(pa.table({"s": texts}), tmp_path / "a", **limits)
+    found = texts_of(ParquetSplit("a", tmp_path / "a", (Column("s", STRING),)), 65_536)
+    assert [text for each in found for text in each.to_pylist()] == texts
+
+
+@pytest.mark.parametrize("use_dictionary", [True, False])
+def test_a_text_that_repeats_and_is_malformed(tmp_path: Path, *, use_dictionary: bool) -> None:
+    bad = pa.array([b"a", b"\xff", None, b"b"] * 1000, pa.binary()).view(pa.string())
+    pq.write_table(pa.table({"s": bad}), tmp_path / "a", use_dictionary=use_dictionary)
+    columns = (Column("s", STRING, nullable=False),)
+    found = read_all(ParquetSplit("a", tmp_path / "a", columns).open(), columns, 4000)
+    assert found.rows == {row: ("ab"[row % 4 == 3],) for row in range(4000) if row % 4 in {0, 3}}
+    assert [(each.row, each.code) for each in found.dead_letters] == [
+        (row, 515 if row % 4 == 1 else 521) for row in range(4000) if row % 4 in {1, 2}
+    ]
+
+
 def test_a_reader_goes_on_in_the_middle(tmp_path: Path) -> None:
     columns = (Column("n", BIGINT),)
     path = tmp_path / "a"
