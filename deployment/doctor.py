@@ -23,6 +23,7 @@ from fsql.runtime.key_file import load_key
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from fsql.deployment.directory import ClusterDirectory
 
@@ -41,17 +42,21 @@ class Check:
 
 
 def checks(cluster: ClusterDirectory) -> Iterator[Check]:
-    """Return the checks of a cluster directory, in order."""
+    """Return the checks of a cluster directory and of this machine, in order."""
     path = cluster.path
     try:
         described = cluster.cluster()
     except FsqlError as error:
         yield Check("directory", passed=False, found=error.diagnostics[0].message)
+        yield from _machine(path)
+        yield _java(wanted=False)
         return
     if described is None:
         yield Check(
             "directory", passed=False, found=f"{path} is none", remedy=f"fsql up --dir {path}"
         )
+        yield from _machine(path)
+        yield _java(wanted=False)
         return
     yield Check("directory", passed=True, found=str(path))
     mode = stat.S_IMODE(path.stat().st_mode)
@@ -59,7 +64,16 @@ def checks(cluster: ClusterDirectory) -> Iterator[Check]:
     yield Check("permissions", private, f"mode {mode:o}", "" if private else f"chmod 700 {path}")
     yield _key(cluster)
     yield _agent(cluster)
-    free = shutil.disk_usage(path).free
+    yield from _machine(path)
+    yield from _statistics(cluster)
+    yield from _machines(cluster)
+    yield from _jobs(cluster)
+
+
+def _machine(path: Path) -> Iterator[Check]:
+    """Check the disk of a path, or of its nearest directory that exists, and the limits of this machine."""
+    existing = next(each for each in (path, *path.parents) if each.is_dir())
+    free = shutil.disk_usage(existing).free
     enough = free >= DISK_BYTES_MIN
     yield Check(
         "disk", enough, f"{bytes_text(free)} free", "" if enough else "make room on the disk"
@@ -67,9 +81,15 @@ def checks(cluster: ClusterDirectory) -> Iterator[Check]:
     limit = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     many = limit == resource.RLIM_INFINITY or limit >= OPEN_FILES_MIN
     yield Check("open files", many, f"limit {limit}", "" if many else "raise it: ulimit -Hn 65536")
-    yield from _statistics(cluster)
-    yield from _machines(cluster)
-    yield from _jobs(cluster)
+
+
+def _java(*, wanted: bool) -> Check:
+    try:
+        java = find_java()
+    except FsqlError as error:
+        found = f"no Java {OLDEST} or later, which Spark and ZooKeeper need"
+        return Check("java", not wanted, found, error.diagnostics[0].helps[0] if wanted else "")
+    return Check("java", passed=True, found=f"version {java.version} in {java.home}")
 
 
 def _key(cluster: ClusterDirectory) -> Check:
@@ -102,13 +122,7 @@ def _statistics(cluster: ClusterDirectory) -> Iterator[Check]:
     except FsqlError as error:
         yield Check("statistics", passed=False, found=error.diagnostics[0].message)
         return
-    try:
-        java = find_java()
-    except FsqlError as error:
-        found = f"no Java {OLDEST} or later, which Spark and ZooKeeper need"
-        yield Check("java", not wanted, found, error.diagnostics[0].helps[0] if wanted else "")
-    else:
-        yield Check("java", passed=True, found=f"version {java.version} in {java.home}")
+    yield _java(wanted=wanted)
     if not wanted:
         yield Check("statistics", passed=True, found="the built-in collector")
         return

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from fsql.runtime.dataflow.barrier import Stopped
     from fsql.runtime.ports import DeadLetter, RowPlace, SourceOffset, Split
 
+_OF_EXPRESSIONS: Final = range(501, 511)
+"""The codes of expressions that fail on a row; those of malformed rows follow."""
 _REJECT_HELP: Final = "to skip such rows, set 'on_error' = 'reject' and 'rejects_path' = '…'"
 
 
@@ -67,16 +69,18 @@ def stop_error(
             notes[notes.index(which)] = f"{which}, at {source}"
         return _locate(compiled, stopped, Diagnostic(code, message, notes=tuple(notes)), source)
     message = f'malformed row of table "{table.name}": {_fault(stopped.dead_letter)}'
+    helps = (CODES[code].fix, _REJECT_HELP)
+    at: DeadLetter | RowPlace = stopped.dead_letter
     if stopped.dead_letter.excerpt:
         notes.insert(0, f"the line is {stopped.dead_letter.excerpt}")
-    helps = (CODES[code].fix, _REJECT_HELP)
+    elif stopped.dead_letter.line < 1:
+        # The line is correct; the event time that is computed from it is not.
+        at = place_of(split, row, resumed.get((ordinal, number))) or at
+        if stopped.code in _OF_EXPRESSIONS:
+            message += f": {CODES[code].title}"
+            helps = ("correct the row: event time cannot be NULL", _REJECT_HELP)
     error = Diagnostic(code, message, notes=tuple(notes), helps=helps)
-    return FsqlError(
-        [error],
-        SourceText(
-            f"{_source_name(split, stopped.dead_letter.file)}{_line(stopped.dead_letter)}", ""
-        ),
-    )
+    return FsqlError([error], SourceText(f"{_source_name(split, at.file)}{_line(at)}", ""))
 
 
 def _locate(compiled: Compiled, stopped: Stopped, error: Diagnostic, row_source: str) -> FsqlError:

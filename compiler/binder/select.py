@@ -43,6 +43,7 @@ from fsql.compiler.binder.window import (
     read_window_call,
     window_field,
 )
+from fsql.compiler.binder.window_gaps import warn_of_gaps
 from fsql.compiler.expression import ColumnRef, Expression, Literal
 from fsql.compiler.logical import append_only
 from fsql.compiler.node import walk
@@ -116,6 +117,7 @@ def _assign_windows(
             call = read_window_call(
                 element.name, element.arguments, element.span, context.zone, in_from=False
             )
+            warn_of_gaps(call, element.span, context.report)
             spans = context.source_spans
             if call.slide_us is None:
                 if any(isinstance(each, syntax.GroupingSets) for each in select.group_by or ()):

@@ -19,6 +19,7 @@ from fsql.compiler.binder.session import assign_sessions, partition_of_table
 from fsql.compiler.binder.tables import bind_table
 from fsql.compiler.binder.to_changelog import to_changelog
 from fsql.compiler.binder.window import assign_windows, read_window_call
+from fsql.compiler.binder.window_gaps import warn_of_gaps
 from fsql.compiler.functions.refused import OTHER_DIALECTS
 
 if TYPE_CHECKING:
@@ -60,6 +61,7 @@ def bind_table_function(
         return apply_alias(make(rows, given, context), written.alias)
     zone = context.zone
     call = read_window_call(written.name, written.arguments, written.span, zone, in_from=True)
+    warn_of_gaps(call, written.span, context.report)
     partition: tuple[syntax.Expression, ...] = ()
     match call.data:
         case syntax.TableArgument() | syntax.ColumnReference():

@@ -236,6 +236,16 @@ MEANING_ROWS: Final[tuple[Row, ...]] = (
         "SELECT k FROM t WHERE at > NOW() - INTERVAL '1' HOUR;",
     ),
     (
+        "W305",
+        "windows with gaps",
+        (
+            "The slide of HOP is longer than the size, so there are times between two windows. Rows of these"
+            " times are in no window, and not in the result."
+        ),
+        "Write the slide before the size. If a sample of the rows is what you want, ignore the warning.",
+        "SELECT COUNT(*) FROM HOP(t, at, INTERVAL '1' HOUR, INTERVAL '5' MINUTE) GROUP BY window_end;",
+    ),
+    (
         "E319",
         "too many tables",
         "A job can read only the first 128 tables that its script declares.",

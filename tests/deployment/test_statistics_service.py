@@ -172,6 +172,14 @@ def test_without_java(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert (said.code, said.out) == (1, "")
     assert "error[FSQL-E644]: Java 17 or later is needed, and was not found" in said.err
     assert not (tmp_path / "none").exists()
+    checked = json.loads(fsql("doctor", "--json", "--dir", tmp_path / "none").out)["checks"]
+    assert [(each["name"], each["passed"]) for each in checked] == [
+        ("directory", False),
+        ("disk", True),
+        ("open files", True),
+        ("java", True),
+    ]
+    assert checked[-1]["found"] == "no Java 17 or later, which Spark and ZooKeeper need"
     cluster = ClusterDirectory(tmp_path)
     cluster.create()
     checked = json.loads(fsql("doctor", "--json", "--dir", tmp_path).out)["checks"]
