@@ -31,7 +31,12 @@ from fsql.compiler.binder.join_refusals import (
     pairs_all_rows,
     time_names,
 )
-from fsql.compiler.binder.lateral import as_elements, bind_lateral, gives_elements, unnest
+from fsql.compiler.binder.lateral import (
+    as_elements,
+    bind_lateral,
+    gives_elements,
+    unnest,
+)
 from fsql.compiler.binder.lateral_clause import (
     condition_of,
     keeps_outer,
@@ -43,6 +48,7 @@ from fsql.compiler.binder.lateral_scope import first_dependent, is_lateral
 from fsql.compiler.binder.limits import check_relations
 from fsql.compiler.binder.match_recognize import match_recognize
 from fsql.compiler.binder.outer_join import outer_join
+from fsql.compiler.binder.padded_elements import join_elements
 from fsql.compiler.binder.relation import Relation, apply_alias, relation_of
 from fsql.compiler.binder.report import Refusal, refusal
 from fsql.compiler.binder.row_time import select_calls_row_time
@@ -119,7 +125,6 @@ class FromBinder:
         return self._join_all(self.relation(relations[0]), relations[1:])
 
     def _join_all(self, source: FromResult, relations: Sequence[syntax.Relation]) -> FromResult:
-        """Return the join of a relation with those after commas."""
         waiting: list[tuple[FromResult, Span]] = []
         functions = self.context.functions
         for written in relations:
@@ -179,8 +184,7 @@ class FromBinder:
         for index, (right, span) in enumerate(waiting):
             sides = source.relation, right.relation
             where = where_between(self.where, *sides, self.context)
-            spans = self.context.source_spans
-            if self.dependent or pairs_all_rows(*sides, where, span, spans):
+            if self.dependent or pairs_all_rows(*sides, where, span, self.context.source_spans):
                 joined = self._join(source, right, [], span, keyed=False)
                 assert joined is not None, "without an equality, the key is a constant"
                 del waiting[index]
@@ -198,7 +202,10 @@ class FromBinder:
             case syntax.TableReference():
                 return FromResult(table_of(written, self.context))
             case syntax.Derived():
-                return FromResult(self._bind_derived(written))
+                if written.lateral:
+                    raise refusal("E317", "LATERAL must follow another relation", written.span)
+                plan = self.bind_query(written.query, self.context)
+                return FromResult(apply_alias(relation_of(plan, None), written.alias))
             case syntax.TableFunction():
                 return FromResult(bind_table_function(written, self.context, self.bind_query))
             case syntax.Joined():
@@ -209,12 +216,6 @@ class FromBinder:
             case syntax.Unnest():
                 row = one_row(self.context, written.span)
                 return FromResult(unnest(row, written, self.context))
-
-    def _bind_derived(self, written: syntax.Derived) -> Relation:
-        if written.lateral:
-            raise refusal("E317", "LATERAL must follow another relation", written.span)
-        plan = self.bind_query(written.query, self.context)
-        return apply_alias(relation_of(plan, None), written.alias)
 
     def _bind_joined(self, written: syntax.Joined) -> FromResult:
         last = max((i for i, each in enumerate(written.joins) if each.kind in _PADDING), default=-1)
@@ -309,12 +310,12 @@ class FromBinder:
         """
         written, functions = as_elements(written), self.context.functions
         if gives_elements(written, functions):
-            computed = unnest(source.relation, written, self.context, left=outer)
-        else:
-            assert isinstance(written, syntax.Derived)
-            if reads_tables(written, functions):
-                return self._join_lateral_rows(source, written, condition, outer=outer)
-            computed = bind_lateral(source.relation, written, self.context)
+            made = join_elements(source.relation, written, condition, self.context, left=outer)
+            return FromResult(made, source.taken)
+        assert isinstance(written, syntax.Derived)
+        if outer or reads_tables(written, functions):
+            return self._join_lateral_rows(source, written, condition, outer=outer)
+        computed = bind_lateral(source.relation, written, self.context)
         return FromResult(keep_where(computed, condition, self.context), source.taken)
 
     def _join_lateral_rows(
@@ -332,15 +333,16 @@ class FromBinder:
                 on = bind_conditions(condition, found.fields, self.context)
                 return FromResult(null_unless(found, source.relation.width, on), source.taken)
             return FromResult(keep_where(found, condition, self.context), source.taken)
-        rows = FromResult(found.relation)
-        check_names(source.relation, rows.relation, written.span)
+        check_names(source.relation, found.relation, written.span)
         on = [*found.on]
         if found.finish is None and condition is not None:
-            fields = side_by_side(source.relation, rows.relation)
+            fields = side_by_side(source.relation, found.relation)
             on += bind_conditions(condition, fields, self.context)
         if outer:
-            return self._outer_join(JoinKind.LEFT, source, rows, on, written.span)
-        joined = self._join(source, rows, on, written.span, keyed=False)
+            return self._outer_join(
+                JoinKind.LEFT, source, FromResult(found.relation), on, written.span
+            )
+        joined = self._join(source, FromResult(found.relation), on, written.span, keyed=False)
         assert joined is not None, "without an equality, the key is a constant"
         if found.finish is None:
             return joined
@@ -353,14 +355,12 @@ class FromBinder:
         """Return the rows of a lateral subquery, or its join with the rows before it; `outer` as above.
 
         Raises:
-            Refusal: E2xx to E4xx.
-            Abandoned: where several parts were refused.
+            Refusal, Abandoned: E2xx to E4xx.
         """
         binders = self.bind_lateral, self.bind_subquery, self.bind_query
         return LateralBinder(source, *binders, self.context, outer, self._join_part).bind(written)
 
     def _join_part(self, context: Context, outer: Relation, part: syntax.Derived) -> Relation:
-        """Return the rows of a relation with those of a part of a lateral subquery."""
         return (
             replace(self, context=context, where=()).join_lateral(FromResult(outer), part).relation
         )

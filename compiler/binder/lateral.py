@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class _Elements:
+class BoundElements:
     """The elements of a row's array, as columns after the row's own.
 
     `names` are those of the element and, if there is one, of the ordinal.  The fields of an element that is a
@@ -139,7 +139,7 @@ def _own_name(item: syntax.SelectItem) -> syntax.Identifier | None:
     return item.alias
 
 
-def _bind_elements(outer: Relation, written: Elements, context: Context) -> _Elements:
+def bind_elements(outer: Relation, written: Elements, context: Context) -> BoundElements:
     """Bind `UNNEST(array) [WITH ORDINALITY] AS t(element, ordinal)`, or a table function.
 
     The fields of an element that is a row become separate columns.  The elements of a map are its entries.
@@ -176,7 +176,7 @@ def _bind_elements(outer: Relation, written: Elements, context: Context) -> _Ele
         column = Column(ordinal, BIGINT, nullable=False)
         fields.append(Field(alias, ordinal, outer.width + 1, column))
     name = (alias or "element") if element.fields else names[0]
-    return _Elements(array, tuple(fields), (name, ordinal))
+    return BoundElements(array, tuple(fields), (name, ordinal))
 
 
 def _element_names(written: Elements, default: list[str], what: str) -> list[str]:
@@ -193,14 +193,14 @@ def unnest(outer: Relation, written: Elements, context: Context, *, left: bool =
     Raises:
         Refusal: E2xx.
     """
-    elements = _bind_elements(outer, written, context)
+    elements = bind_elements(outer, written, context)
     if left:
-        return _unnest_left(outer, elements)
+        return unnest_left(outer, elements)
     plan = Unnest(outer.plan, elements.array, *elements.names)
     return Relation(plan, outer.fields + elements.fields, outer.row_time)
 
 
-def _unnest_left(outer: Relation, elements: _Elements) -> Relation:
+def unnest_left(outer: Relation, elements: BoundElements) -> Relation:
     """Return `outer LEFT JOIN UNNEST(array) ON TRUE`: an empty array counts as one that contains a NULL."""
     array = elements.array
     zero = Literal(BIGINT, nullable=False, value=0)
@@ -224,7 +224,7 @@ def bind_lateral(outer: Relation, derived: syntax.Derived, context: Context) -> 
         Refusal: E2xx to E4xx.
     """
     select, source = _select_over_unnest(derived, context.functions)
-    elements = _bind_elements(outer, source, context)
+    elements = bind_elements(outer, source, context)
     scope = Scope((elements.fields, outer.fields))
     where = _conditions(
         ExpressionBinder(scope, "WHERE", context.source_spans, context.functions, context.zone),
@@ -309,7 +309,7 @@ def _keys(select: syntax.Select, binder: ExpressionBinder, items: Sequence[Item]
 
 def _aggregate(
     outer: Relation,
-    elements: _Elements,
+    elements: BoundElements,
     where: Sequence[Expression],
     grouping: AggregateSpec,
     source_spans: SourceSpans,

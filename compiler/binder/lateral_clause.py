@@ -25,24 +25,17 @@ def keeps_outer(clause: syntax.JoinClause, functions: Functions) -> bool:
     """Return whether a lateral join keeps rows for which its relation has none.
 
     Raises:
-        Refusal: E301 for another kind of join, USING, or a condition that pads elements of an array.
+        Refusal: E301 for another kind of join, or USING.
     """
-    right, condition = as_elements(clause.right), condition_of(clause)
+    right = as_elements(clause.right)
     if clause.using or clause.natural or clause.within is not None:
         raise not_implemented(
             "USING, NATURAL and WITHIN of a lateral join",
             clause.span,
             help="write the condition in ON",
         )
-    if clause.kind == "LEFT" and reads_tables(right, functions):
-        return True
-    if clause.kind == "LEFT" and gives_elements(right, functions):
-        if condition is not None:
-            raise not_implemented(
-                "condition of a LEFT JOIN with the elements of an array",
-                condition.span,
-                help="filter the array: UNNEST(FILTER(array, x -> …)) … ON TRUE",
-            )
+    subquery = isinstance(right, syntax.Derived)
+    if clause.kind == "LEFT" and (subquery or gives_elements(right, functions)):
         return True
     if clause.kind not in {"CROSS", "INNER"}:
         raise not_implemented(f"{clause.kind} JOIN of a lateral relation", clause.span)

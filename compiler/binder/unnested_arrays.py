@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from fsql.compiler.binder.expression import ExpressionBinder
     from fsql.compiler.expression import Expression
+    from fsql.compiler.text.source import Span
 
 SERIES: Final = "GENERATE_SERIES"
 
@@ -48,6 +49,14 @@ def bind_arrays(binder: ExpressionBinder, unnest: syntax.Unnest) -> Expression:
     indexes = call("sequence", _ONE, call("greatest", *lengths), _ONE)
     binder.source_spans.add(indexes, unnest.span)
     return _side_by_side(indexes, arrays)
+
+
+def number_elements(array: Expression, binder: ExpressionBinder, span: Span) -> Expression:
+    """Return the array of rows that consist of an element and its position, from 1."""
+    length = call("coalesce", call("cardinality", array), _ZERO)
+    indexes = call("sequence", _ONE, length, _ONE)
+    binder.source_spans.add(indexes, span)
+    return _side_by_side(indexes, [array, indexes])
 
 
 def _of_rows(array: Expression) -> bool:
