@@ -115,7 +115,9 @@ def _bound(
         raise not_implemented(
             "ASOF JOIN with the next row",
             _span(condition, clause, context),
-            help="compare with >= or >, which finds the last row before",
+            note="the next row may come any time later",
+            help="compare with >= or > for the last row before; or write an updating result:"
+            " LATERAL (SELECT … FROM b WHERE b.k = a.k AND b.at >= a.at ORDER BY b.at LIMIT 1)",
         )
     mine, theirs = _event_time(one, left), _event_time(other, right)
     if mine is None or theirs is None:
