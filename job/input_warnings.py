@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from fsql.compiler.diagnostics import Diagnostic, FsqlError, Label
+from fsql.compiler.diagnostics.near_names import edit_distance, near_name
 from fsql.compiler.functions.timestamps import format_timestamp
 from fsql.compiler.sqltypes import Kind
 from fsql.connectors.file.metadata import MetadataSplit, record_columns
@@ -85,7 +86,11 @@ def first_row_warnings(compiled: Compiled, splits: Splits) -> list[Diagnostic]:
         if dict(table.options).get("format", "json") == "json":
             for split in splits[table.ordinal][:1]:
                 seen: set[tuple[str, str]] = set()
-                for number, row in _first_rows(split):
+                rows = _first_rows(split)
+                warnings += _misspelt(
+                    table, {field for _, row in rows for field in row}, split.name
+                )
+                for number, row in rows:
                     for warning in _row_warnings(table, row, f'line {number} of "{split.name}"'):
                         if (warning.code, warning.message) not in seen:
                             seen.add((warning.code, warning.message))
@@ -108,6 +113,25 @@ def _first_rows(split: Split) -> list[tuple[int, dict[str, object]]]:
     except (FsqlError, ValueError, RecursionError, msgspec.MsgspecError):
         pass
     return rows
+
+
+def _misspelt(table: Table, fields: set[str], source: str) -> Iterator[Diagnostic]:
+    """Yield warnings about columns that no row has, where the rows have fields with similar names."""
+    names = {column.name for column in record_columns(table)}
+    others = sorted(fields - names)
+    for name in sorted(names - fields):
+        near = near_name(name, others)
+        if near is None:
+            continue
+        # A field may be missing in the first rows, so a word that is only somewhat similar is another one.
+        slips = edit_distance(name.lower(), near.lower())
+        if 0 < slips <= max(1, len(name) // 4):
+            yield Diagnostic(
+                "W507",
+                f'column "{name}" of table "{table.name}" is NULL: no row has a field of that name',
+                notes=(f'the first rows of "{source}" were looked at',),
+                helps=(f'a field with a similar name exists: "{near}"',),
+            )
 
 
 def _row_warnings(table: Table, row: dict[str, object], where: str) -> Iterator[Diagnostic]:

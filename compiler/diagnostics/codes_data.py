@@ -339,4 +339,14 @@ DATA_ROWS: Final[tuple[Row, ...]] = (
         "Correct or remove the row.",
         '{"at": "2099-01-01T00:00:00Z"}  -- among rows of 2026',
     ),
+    (
+        "W507",
+        "column is likely misspelt",
+        (
+            "None of the first rows of a JSON file has a field of the column's name, and they have an"
+            " undeclared one with a similar name. The column is NULL in rows without its field."
+        ),
+        "Declare the column with the name of the field.",
+        '{"customer": "ann"}  -- with a column custmer',
+    ),
 )

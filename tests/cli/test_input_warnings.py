@@ -51,6 +51,20 @@ def test_what_the_first_row_shows(tmp_path: Path) -> None:
         assert warnings_of("run", tmp_path, text, other) == []
 
 
+def test_a_column_that_no_row_has_and_a_field_with_a_similar_name(tmp_path: Path) -> None:
+    text = """
+        CREATE TABLE t (custmer STRING, name STRING, amount INT, k INT)
+            WITH ('connector' = 'file', 'path' = 't.jsonl');
+        SELECT k FROM t;
+    """
+    rows = '{"customer":"ann","time":1,"k":1}\n{"amount":2,"amuont":1,"l":1}\n'
+    message = 'column "custmer" of table "t" is NULL: no row has a field of that name'
+    assert warnings_of("run", tmp_path, text, rows) == [("FSQL-W507", message)]
+    said = fsql("run", tmp_path / "job.sql")
+    assert '  = help: a field with a similar name exists: "customer"\n' in said.err
+    assert warnings_of("run", tmp_path, text, rows + '{"custmer":"bob"}\n') == []
+
+
 def test_the_remedy_for_seconds_gives_an_event_time(tmp_path: Path) -> None:
     rows = '{"userid":1,"at":1767225600}\n'
     assert len(warnings_of("run", tmp_path, table(), rows)) == 1
