@@ -73,6 +73,7 @@ def add_script(job: Compiled, added: Compiled, name: str) -> Addition:
     if errors:
         raise FsqlError(errors[:_ERRORS_MAX], moved.source)
     if not adding.adds_rows:
+        _check_queries(job, own, name)
         return Addition(None, tuple(adding.shared), ())
     folders = tuple(dict.fromkeys((*job.script.functions, *own.script.functions)))
     _check_modules(job, own, folders, name)
@@ -162,7 +163,7 @@ class _Adding:
             self.shared.append(what)
             return
         kind, _, name = what.partition(" ")
-        self._refused.add(name)
+        self._refused.add(name.lower())
         line, _ = self._job.script.source.line_column(declared.start)
         self.errors.append(
             Diagnostic(
@@ -180,9 +181,9 @@ class _Adding:
         written = statement.table.parts[-1]
         what = f"INSERT INTO {written.name}"
         known = self._job.catalog.find_here(written)
-        if written.name in self._refused:
+        if written.name.lower() in self._refused:
             return
-        if (self._wanted, statement) in self._known.inserts:
+        if known is not None and (self._wanted, statement) in self._known.inserts:
             self._known.inserts.remove((self._wanted, statement))
             self.shared.append(what)
         elif known is None or known.name not in self._sinks:

@@ -79,6 +79,11 @@ def test_another_insert_into_a_table_of_the_job_is_refused() -> None:
     )
 
 
+def test_an_insert_into_a_refused_table_is_no_second_error() -> None:
+    added = f"{VIEWS}{OUT.replace('out.', 'other.')}INSERT INTO Out SELECT page, n FROM views;\n"
+    assert refusal(JOB, added).count("error[") == 1
+
+
 def test_a_name_that_changes_its_meaning_is_refused() -> None:
     added = f"{VIEWS}{TOTAL}DROP TABLE total;\n{TOTAL.replace('total.', 'other.')}{COPY}"
     assert refusal(JOB, added) == (
@@ -88,6 +93,19 @@ def test_a_name_that_changes_its_meaning_is_refused() -> None:
         "4 | CREATE TABLE total (n BIGINT) WITH ('connector' = 'file', 'path' = 'other.jsonl');\n"
         "  |              ^^^^^ another meaning of the name\n"
         "  = help: use another name: in the script of a job, a name has one meaning\n"
+    )
+
+
+def test_what_the_job_has_dropped_is_not_taken_as_equal() -> None:
+    """The INSERTs are equal to one of the job, and write another file, or other rows."""
+    job = f"{VIEWS}{OUT}INSERT INTO out SELECT page, 1 FROM views;\n"
+    other_file = job.replace("out.jsonl", "other.jsonl")
+    assert refusal(f"{job}DROP TABLE out;\n", other_file).startswith(
+        'error[FSQL-E205]: table "out" was used before it was dropped\n'
+    )
+    assert refusal(f"{JOB}DROP VIEW pages;\n", JOB.replace("COUNT(*)", "SUM(n)")) == (
+        'error[FSQL-E640]: one job of pages and the script would change the query of "out"\n'
+        "  = help: deploy the script as a job of its own: without --into\n"
     )
 
 
