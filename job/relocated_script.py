@@ -27,14 +27,8 @@ from fsql.job.script import Script
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-_PATHS: Final = ("path", "rejects_path", "late_path")
-"""The options of tables that name files, with any connector."""
-_PATHS_OF: Final[Mapping[str, str]] = {
-    "tcp": "key",
-    "kafka": "properties",
-    "upsert-kafka": "properties",
-}
-"""The options of tables that name files with some connectors only."""
+PATH_OPTIONS: Final = ("path", "rejects_path", "late_path", "key", "properties")
+"""The options of tables that name files: the same ones with every connector, which hints do not name."""
 _SEPARATOR: Final = re.compile(r"(?:(?:\s|--[^\r\n]*+|/\*(?:(?!\*/).)*+\*/)*+;)+", re.DOTALL)
 """What is between two statements, up to the last `;`."""
 
@@ -66,12 +60,6 @@ class _Edit:
 
     span: Span
     text: str
-
-
-def path_options(connector: str | None) -> tuple[str, ...]:
-    """Return the options that name files, of tables with a connector."""
-    own = None if connector is None else _PATHS_OF.get(connector.strip().lower())
-    return _PATHS if own is None else (*_PATHS, own)
 
 
 def relocate(added: Script, job: Script) -> RelocatedScript:
@@ -208,8 +196,7 @@ def _path_edits(
         if not isinstance(record, syntax.CreateTable | syntax.Hint):
             continue
         options = {each.key.value.strip().lower(): each.value for each in record.options}
-        connector = options.get("connector")
-        for key in path_options(None if connector is None else connector.value):
+        for key in PATH_OPTIONS:
             literal = options.get(key)
             if literal is not None and not PurePath(literal.value).is_absolute():
                 yield _absolute(literal.span, literal.value, script)

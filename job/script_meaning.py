@@ -19,7 +19,7 @@ from fsql.compiler.databases import DATABASE
 from fsql.compiler.logical import Table
 from fsql.compiler.serialize import digest
 from fsql.connectors import paths
-from fsql.job.relocated_script import path_options
+from fsql.job.relocated_script import PATH_OPTIONS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -164,7 +164,7 @@ def _plan_digest(plan: Plan, directory: Path) -> str:
 def _options(given: tuple[tuple[str, str], ...], directory: Path) -> dict[str, str]:
     """Return the options of a table, of which those that name files have absolute paths."""
     options = dict(given)
-    for name in path_options(options.get("connector")):
+    for name in PATH_OPTIONS:
         if name in options:
             options[name] = str(paths.resolve(options[name], directory, ()))
     return options

@@ -115,8 +115,10 @@ def test_paths_of_another_directory_are_absolute() -> None:
         " 'on_error' = 'reject', 'rejects_path' = 'rejects.jsonl');\n"
         "CREATE TABLE away (n BIGINT) WITH"
         " ('connector' = 'tcp', 'address' = '127.0.0.1:9', 'key' = 'secret');\n"
+        "CREATE TABLE afar WITH ('key' = 'other') LIKE away;\n"
         "CREATE TABLE total (n BIGINT) WITH ('connector' = 'file', 'path' = '/total.jsonl');\n"
-        "INSERT INTO away SELECT n FROM more;\n"
+        "INSERT INTO away /*+ OPTIONS('key' = 'hinted') */ SELECT n FROM more;\n"
+        "INSERT INTO afar SELECT n FROM more;\n"
         "INSERT INTO total SELECT n FROM more /*+ OPTIONS('path' = 'x.jsonl', 'rejects_path' = 'y') */;\n"
     )
     merged = add_script(compiled(JOB), compiled(added, OTHER_DIRECTORY), "pages")
@@ -126,6 +128,8 @@ def test_paths_of_another_directory_are_absolute() -> None:
         .replace("'more/", f"'{before}more/")
         .replace("'rejects.jsonl", f"'{before}rejects.jsonl")
         .replace("'secret", f"'{before}secret")
+        .replace("'other", f"'{before}other")
+        .replace("'hinted", f"'{before}hinted")
         .replace("'x.jsonl", f"'{before}x.jsonl")
         .replace("'y'", f"'{before}y'")
     )
