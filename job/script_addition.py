@@ -8,7 +8,7 @@ end both scripts are compared with the result: each of their queries computes wh
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler import syntax
@@ -23,6 +23,7 @@ from fsql.job.functions import module_digest, modules_of
 from fsql.job.relocated_script import end_statement, relocate
 from fsql.job.script import Script
 from fsql.job.script_meaning import (
+    columns_inferred_before,
     declared_by,
     differences,
     lifetime_after,
@@ -64,7 +65,7 @@ def add_script(job: Compiled, added: Compiled, name: str) -> Addition:
             the statements are not one script.
     """
     moved = relocate(added.script, job.script)
-    own = compile_job(moved.script)
+    own = _with_columns_of(job, compile_job(moved.script))
     errors = [*_differing_settings(job, own, moved.parts, name)]
     adding = _Adding(job, own, name)
     for part in moved.parts:
@@ -89,6 +90,14 @@ def add_script(job: Compiled, added: Compiled, name: str) -> Addition:
     for each in (job, own):
         _check_queries(compiled, each, name)
     return Addition(compiled, tuple(adding.shared), tuple(adding.added))
+
+
+def _with_columns_of(job: Compiled, own: Compiled) -> Compiled:
+    """Return a script whose inferred columns are those of the job, in tables that both have."""
+    columns = {**own.script.columns, **columns_inferred_before(job, own)}
+    if columns == own.script.columns:
+        return own
+    return compile_job(replace(own.script, columns=columns))
 
 
 class _Adding:

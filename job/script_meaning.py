@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from fsql.compiler.binder.catalog import Entry
     from fsql.compiler.logical import Plan
     from fsql.compiler.node import Node
+    from fsql.job.compilation import Compiled
 
 Lifetime = int | None
 """The time to live of state that is in effect, in microseconds; None for forever."""
@@ -102,6 +103,22 @@ def same_function(one: syntax.CreateFunction, other: syntax.CreateFunction) -> b
         )
         == other
     )
+
+
+def columns_inferred_before(job: Compiled, own: Compiled) -> dict[str, str]:
+    """Return the columns that a job has inferred for tables that a script declares alike, by table."""
+    directory = job.script.base_directory
+
+    def inferred(compiled: Compiled) -> dict[str, dict[str, str]]:
+        tables = compiled.catalog.job_tables()
+        return {each.name: _options(each.options, directory) for each in tables if each.inferred}
+
+    of_job = inferred(job)
+    return {
+        name: job.script.columns[name]
+        for name, options in inferred(own).items()
+        if of_job.get(name) == options and name in job.script.columns
+    }
 
 
 def differences(one: Entry, other: Entry, directory: Path) -> tuple[str, ...]:

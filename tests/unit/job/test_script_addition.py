@@ -160,6 +160,35 @@ def test_files_in_from_are_those_of_the_job(tmp_path: Path) -> None:
     }
 
 
+INFERRED = "CREATE TABLE views WITH ('connector' = 'file', 'path' = 'views.jsonl');\n"
+
+
+@pytest.mark.parametrize(("start", "name"), [(INFERRED, "views"), ("", "'views.jsonl'")])
+def test_columns_that_were_inferred_are_those_of_the_job(
+    start: str, name: str, tmp_path: Path
+) -> None:
+    insert = f"INSERT INTO out SELECT page, n FROM {name};\n"
+    (tmp_path / "views.jsonl").write_text('{"page":"a","n":1}\n')
+    job = compiled(start + OUT + insert, tmp_path)
+    (tmp_path / "views.jsonl").write_text('{"page":"a","n":1,"later":true}\n')
+    copy = f"INSERT INTO total SELECT n FROM {name};\n"
+    view = f"CREATE VIEW pages AS SELECT page FROM {name};\n"
+    added = compiled(start + view + TOTAL + copy, tmp_path)
+    merged = add_script(job, added, "pages")
+    assert text_of(merged) == view + TOTAL + copy
+    assert merged.compiled is not None
+    again = compiled(start + view + TOTAL + copy, tmp_path)
+    assert add_script(merged.compiled, again, "pages").compiled is None
+    later = compiled(
+        start + TOTAL + f"INSERT INTO total SELECT 1 FROM {name} WHERE later;\n", tmp_path
+    )
+    with pytest.raises(FsqlError) as raised:
+        add_script(job, later, "pages")
+    assert render_error(raised.value).startswith(
+        'error[FSQL-E203]: column "later" does not exist\n'
+    )
+
+
 def test_parameters_keep_their_values() -> None:
     job = compiled(
         JOB.replace("'views.", "'${file}.").replace("'out.", "'${out}."), file="views", out="out"
