@@ -117,7 +117,7 @@ def bind_items_of(select: syntax.Select, span: Span, rows: Rows, context: Contex
 
 
 def refuse_outer(part: syntax.Syntax, subquery: syntax.Query, outer: Layer) -> None:
-    """Refuse columns of the outer query in a part of a subquery that does not support them.
+    """Refuse columns of the outer query in a query of WITH.
 
     Raises:
         Refusal: E301.
@@ -127,9 +127,9 @@ def refuse_outer(part: syntax.Syntax, subquery: syntax.Query, outer: Layer) -> N
     found = outer_reference(part, subquery, qualifiers)
     if found is not None:
         raise not_implemented(
-            "column of the outer query here",
+            "column of the outer query in WITH",
             found.span,
-            help="compare it with a column of the subquery, in the WHERE of a plain SELECT",
+            help="write the query of WITH as a subquery in FROM, which may name it",
         )
 
 
