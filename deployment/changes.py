@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.job.compilation import compile_job
+from fsql.job.file_uses import FileUses
 from fsql.job.graph_diff import StateChange, check_change, compare
 from fsql.job.graph_tick import frozen_ordinals, newest_manifest, with_ordinals
 from fsql.job.state_directory import is_finished, read_description
@@ -50,13 +51,15 @@ def plan_change(job: JobDirectory, compiled: Compiled, change: StateChange) -> C
     """Return the effects of a script on a job whose state is in its directory.
 
     Raises:
-        FsqlError: E638, if the job has no state yet, or has finished; E614, if its state cannot be read.
+        FsqlError: E638, if the job has no state yet, or has finished; E614, if its state cannot be read;
+            E532, if a file that the script writes has another use.
     """
     started = read_description(job.state)
     if started is None:
         raise _change_error("the job has not started yet", "drop it and deploy it again, or wait")
     if is_finished(job.state):
         raise _change_error("the job has finished", "deploy the script under another name")
+    FileUses(compiled).check()
     old = compile_job(started.script()).job
     new = with_ordinals(compiled, frozen_ordinals(started)).job
     diff = compare(old, new, change, newest_manifest(job.state))

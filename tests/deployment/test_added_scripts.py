@@ -241,6 +241,18 @@ def test_what_cannot_be_added_changes_nothing(change: Change) -> None:
     assert change.written("counts") == change.expected(COUNT_SINK + COUNTS)["counts"]
 
 
+def test_a_file_of_the_job_is_not_written_by_another_table(change: Change) -> None:
+    """It is refused before the job stops, and by a dry run."""
+    change.start(COUNT_SINK + COUNTS)
+    said = add(change, OFTEN.replace("often.jsonl", "../work/counts.jsonl"), "--dry-run")
+    assert said.code == 1
+    error = said.err[said.err.index("error") :]
+    assert error.splitlines()[0] == (
+        f'error[FSQL-E532]: path "{change.directory}/counts.jsonl" cannot be written:'
+        ' table "often" writes it'
+    )
+
+
 def test_two_additions_at_the_same_time_do_not_undo_each_other(change: Change) -> None:
     """The second one has read the plan of before the first one."""
     change.start(COUNT_SINK + COUNTS)
