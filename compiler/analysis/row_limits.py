@@ -30,10 +30,15 @@ def rows_at_most(query: Plan) -> int | None:
     number = _row_number(query.input)
     bounds = [_bound(condition, number) for condition in _conditions(query.predicate)]
     known = [bound for bound in bounds if bound is not None]
-    last = min((rows for keeps, rows in known if keeps), default=None)
-    if last is None or len(known) < len(bounds):
+    if len(known) < len(bounds):
         return None
-    return max(last - max((rows for keeps, rows in known if not keeps), default=0), 0)
+    keeps = [rows for keeps, rows in known if keeps]
+    numbered = rows_at_most(query.input.input) if isinstance(query.input, Over) else None
+    if numbered is not None:  # a subquery ends with LIMIT, too
+        keeps.append(numbered)
+    if not keeps:
+        return None
+    return max(min(keeps) - max((rows for keeps, rows in known if not keeps), default=0), 0)
 
 
 def _row_number(plan: Plan) -> int | None:
