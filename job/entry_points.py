@@ -45,6 +45,8 @@ from fsql.runtime.key_file import load_key, load_or_create_key
 
 _REMOVALS_MAX: Final = 60
 _BETWEEN_REMOVALS_SECONDS: Final = 0.5
+_REMOVED_COUNT: Final = 4
+"""How often in succession the directory has to be absent."""
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -255,11 +257,13 @@ def _worker_name() -> str:
 def remove_abandoned_state(state: Path) -> None:
     """Remove the temporary state directory of a run whose launcher has ended without removing it.
 
-    Workers detect the end of the launcher.  A slow worker may still add a file, so removal is tried several
-    times.
+    Workers detect the end of the launcher.  A slow worker may still add a file, or create its store anew, so
+    removal is tried several times, also once it has succeeded.
     """
+    absent = 0
     for _ in range(_REMOVALS_MAX):
         time.sleep(_BETWEEN_REMOVALS_SECONDS)
-        shutil.rmtree(state, ignore_errors=True)
-        if not state.exists():
+        absent = 0 if state.exists() else absent + 1
+        if absent == _REMOVED_COUNT:
             return
+        shutil.rmtree(state, ignore_errors=True)

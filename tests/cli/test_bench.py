@@ -212,7 +212,6 @@ def test_latency_on_processes() -> None:
     for measured in (none, exactly_once):
         assert measured["documents"] == 25
         assert 0 < measured["latency_ms_p50"] <= measured["latency_ms_p99"]
-        assert measured["recoveries"] == 0
 
 
 @pytest.mark.parametrize("kill_of", ["worker", "coordinator"])

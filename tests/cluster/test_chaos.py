@@ -39,15 +39,19 @@ def test_troubles_of_every_kind(seed: int, nursery: Nursery, tmp_path: Path) -> 
     expected = Job.of(path).written_here()
     path.write_text(script(200, 800))
     job = Job.of(path)
-    kills = [Kill("delivered", 20, worker=seed), Kill("saved", 7, worker=seed + 1)]
+    # On a busy machine there are few releases and snapshots in the four seconds of the input.
+    kills = [Kill("delivered", 5, worker=seed), Kill("saved", 3, worker=seed + 1)]
     with Network() as network:
         run = LedRun(
             nursery, job, job.description(WORKERS, read_ahead_rows=1000), kills, network=network
         )
         playing = threading.Thread(target=play, args=(network, seed))
         run.on_workers_started = playing.start
-        written = run.written()
-        playing.join()
+        try:
+            written = run.written()
+        finally:
+            if playing.ident is not None:
+                playing.join()  # otherwise its error, when the network ends, hides that of the run
     assert written == expected
     assert run.killed
     _coordinator, *workers = network.proxies

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.cluster
 
 WARNING = "warning: no snapshot can be stored: worker"
+SILENCE = ("has been silent", "has not acknowledged", "no message from the others")
+"""Why an epoch may end on a busy machine."""
 NO_LIMIT = (resource.RLIM_INFINITY, resource.RLIM_INFINITY)
 
 
@@ -55,6 +57,8 @@ def test_snapshots_wait_while_workers_cannot_write(
         resource.prlimit(pid, resource.RLIMIT_FSIZE, NO_LIMIT)
     wait_until(lambda: bool(manifests(twin) - last), "another snapshot")
     assert twin.end(signal.SIGINT) == 130, twin.errors()
-    assert "recovery: loading" not in twin.errors().partition("running")[2]
+    # That no snapshot can be stored ends no epoch; on a busy machine, silence may.
+    recoveries = [line for line in twin.errors().splitlines() if "recovery: " in line]
+    assert [line for line in recoveries if not any(why in line for why in SILENCE)] == []
     right = prefixes(tmp_path / "right", partial(script, None), twin.written())
     assert difference(twin.written(), right) == ""

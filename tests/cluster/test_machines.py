@@ -9,11 +9,11 @@ import pytest
 from zmq.utils import z85
 
 from fsql.runtime.drivers.curve.keys import NodeKeys, authorize_key, create_keys
+from fsql.runtime.drivers.processes.process_role import processes_below
 from fsql.tests.cluster.machines import Machine, connected_machines
 from fsql.tests.cluster.test_joining import join_line
 from fsql.tests.cluster.twin import (
     command_of,
-    descendants,
     difference,
     has_open_store,
     wait_until,
@@ -100,7 +100,7 @@ def test_a_worker_of_another_machine_is_killed_and_no_byte_is_different(
         wait_until(twin.advances, "output")
         wait_until(lambda: has_open_store(killed.pid), "the first worker")
         assert twin.process is not None
-        pids = [*descendants(twin.process.pid), *(each.pid for each in workers.processes)]
+        pids = [*processes_below(twin.process.pid), *(each.pid for each in workers.processes)]
         lines = [" ".join(command_of(pid)).encode() for pid in (twin.process.pid, *pids)]
         assert len(lines) == 6  # the launcher, its fork server, the coordinator, three workers
         assert f"tcp://{machines[0].address}:".encode() in b"".join(lines)

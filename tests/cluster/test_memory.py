@@ -14,7 +14,8 @@ import pytest
 from fsql.connectors.stream_stores import NullStore
 from fsql.connectors.tcp.proofs import consumer_key
 from fsql.connectors.tcp.reference import ConsumerServer
-from fsql.tests.cluster.twin import descendants, wait_until
+from fsql.runtime.drivers.processes.process_role import processes_below
+from fsql.tests.cluster.twin import wait_until
 from fsql.tests.command_server import FSQL
 
 if TYPE_CHECKING:
@@ -86,7 +87,7 @@ INSERT INTO copies SELECT line FROM lines;
         wait_until(store.busy.is_set, "a bundle")
         until = time.monotonic() + SECONDS
         while time.monotonic() < until:
-            processes = descendants(run.pid)
+            processes = processes_below(run.pid)
             assert len(processes) <= 4  # a fork server, a coordinator and two workers
             taken = {pid: resident_bytes(pid) for pid in processes}
             assert max(taken.values()) < BYTES_MAX, taken

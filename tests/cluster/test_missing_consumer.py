@@ -76,7 +76,8 @@ def test_a_run_whose_consumer_never_comes_ends_with_its_name(tmp_path: Path, por
     with running(tmp_path, port) as run:
         assert run.wait() == 1
     lines = (tmp_path / "errors").read_text().splitlines()
-    assert [line for line in lines if "freshness" not in line] == [
+    # On a busy machine a process may be taken for lost, too.
+    assert [line for line in lines if "freshness" not in line and "recovery: " not in line] == [
         WAITS.format(port=port),
         ENDS.format(port=port),
         "  = help: start the consumer first: fsql consume --listen ADDRESS --to FILE",

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from fsql.runtime.coordination.embedded import FILE
-from fsql.runtime.drivers.processes.process_role import role_of
+from fsql.runtime.drivers.processes.process_role import processes_below, role_of
 from fsql.tests.command_server import command_process, run_command
 
 if TYPE_CHECKING:
@@ -88,14 +88,6 @@ def prefixes(
     run_command(["run", "--quiet", str(directory / "job.sql")], check=True)
     right = {name: (directory / name).read_bytes() for name in OUTPUTS}
     return {name: data[: len(written[name])] for name, data in right.items()}
-
-
-def descendants(pid: int) -> list[int]:
-    """Return the processes that a process has started, and those that these have started."""
-    with suppress(OSError):
-        children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-        return [below for each in map(int, children) for below in (each, *descendants(each))]
-    return []
 
 
 def command_of(pid: int) -> list[str]:
@@ -227,7 +219,7 @@ class Twin:
     def pids(self, role: str) -> list[int]:
         """Return the processes of the run with a role: "coordinator", "worker" or "fork-server"."""
         assert self.process is not None
-        return [pid for pid in descendants(self.process.pid) if role_of(pid) == role]
+        return [pid for pid in processes_below(self.process.pid) if role_of(pid) == role]
 
     def worker_with_store(self) -> int:
         """Return a worker that takes part in the run, as soon as there is one."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import signal
 from datetime import UTC, datetime, timedelta
 from random import Random
 from typing import TYPE_CHECKING, Any, Final
@@ -11,14 +9,11 @@ from typing import TYPE_CHECKING, Any, Final
 import pytest
 
 import fsql
-from fsql.job.silent_process_run import SilentObserver
-from fsql.tests.library.test_processes import child_processes
+from fsql.tests.library.test_processes import kill_during
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from fsql.job.process_metrics import ProcessMetrics
-    from fsql.runtime.drivers.processes.lines import ProgressReport
 
 pytestmark = pytest.mark.cluster
 
@@ -63,24 +58,14 @@ def test_a_killed_worker_does_not_show_in_the_matches(
 ) -> None:
     (tmp_path / "in.jsonl").write_text(rows(Random("row patterns")))
     for skip in ("PAST LAST ROW", "TO NEXT ROW"):
-        killed: list[int] = []
 
-        def kill_once(
-            observer: object,
-            report: ProgressReport,
-            metrics: ProcessMetrics,
-            killed: list[int] = killed,
-        ) -> None:
-            del observer, metrics
-            if report.phase == "running" and not killed:
-                killed.append(child_processes("worker")[0])
-                os.kill(killed[0], signal.SIGKILL)
+        def run_once(state: Path, skip: str = skip) -> Any:
+            (tmp_path / "matches.jsonl").unlink(missing_ok=True)
+            return run(tmp_path, "matches.jsonl", skip, processes=3, state=state)
 
-        monkeypatch.setattr(SilentObserver, "on_report", kill_once)
         run(tmp_path, "right.jsonl", skip)
-        state = tmp_path / f"state {skip}"
-        metrics = run(tmp_path, "matches.jsonl", skip, processes=3, state=state)
-        assert metrics.recoveries == 1
+        (folder := tmp_path / f"states {skip}").mkdir()
+        kill_during(run_once, "worker", folder, monkeypatch)
         found = (tmp_path / "matches.jsonl").read_bytes()
         assert found == (tmp_path / "right.jsonl").read_bytes()
         assert found.count(b"\n") > 500

@@ -38,9 +38,26 @@ def role_of(pid: int) -> str | None:
 
 
 def processes_below(pid: int) -> list[int]:
-    """Return the descendants of a process."""
+    """Return the descendants of a process, each after its parent.
+
+    The parent of each process is looked up: the lists of children in `/proc` lack processes while others end.
+    """
+    children: dict[int, list[int]] = {}
+    for process in _processes():
+        with suppress(OSError):  # it has ended
+            # The name of the program, in parentheses, may contain anything.
+            fields = Path(f"/proc/{process}/stat").read_text(errors="replace").rpartition(")")[2]
+            children.setdefault(int(fields.split()[1]), []).append(process)
+    found, todo = [], [*reversed(children.get(pid, []))]
+    while todo:
+        found.append(todo.pop())
+        todo += reversed(children.get(found[-1], []))
+    return found
+
+
+def _processes() -> list[int]:
+    """Return all processes, ascending; none where there is no `/proc`."""
     try:
-        children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+        return sorted(int(each.name) for each in Path("/proc").iterdir() if each.name.isdigit())
     except OSError:
         return []
-    return [below for child in map(int, children) for below in (child, *processes_below(child))]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from fsql.runtime.drivers.processes.process_role import WORKER, role_of
+from fsql.runtime.drivers.processes.process_role import WORKER, processes_below, role_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -43,3 +43,19 @@ def test_a_process_that_has_ended_has_no_role(process: subprocess.Popen[bytes]) 
     process.stdin.close()
     os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
     assert role_of(process.pid) is None
+
+
+def test_descendants_come_after_their_parents() -> None:
+    child = "print(flush=True); input()"
+    parent = (
+        f"import subprocess, sys; subprocess.run([sys.executable, '-c', {child!r}], check=False)"
+    )
+    command = [sys.executable, "-c", parent]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as started:
+        assert started.stdout is not None
+        assert started.stdout.read(1) == b"\n"
+        [below] = processes_below(started.pid)
+        all_below = processes_below(os.getpid())
+        assert all_below.index(started.pid) + 1 == all_below.index(below)
+        started.communicate(b"\n")
+    assert processes_below(started.pid) == []
