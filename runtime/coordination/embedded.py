@@ -43,6 +43,8 @@ FILE: Final = "coordination.sqlite"
 FORMAT: Final = 1
 """The version of the format, which is the `user_version` of the file."""
 _BUSY_SECONDS: Final = 5.0
+_ATTEMPTS: Final = 100
+"""How often something is tried in the time in which another process may be busy."""
 _DISK_FAILED: Final = frozenset(
     {sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN}
 )
@@ -90,15 +92,9 @@ class EmbeddedCoordination:
         with self._translate_errors():
             if create:
                 _make(path)
-            self._connection = sqlite3.connect(
-                _uri(path, read_only=read_only),
-                uri=True,
-                timeout=busy_seconds,
-                isolation_level=None,
-                check_same_thread=False,
-            )
+            self._connection = self._connect(read_only=read_only, busy_seconds=busy_seconds)
         try:
-            version = self._format(create=create)
+            version = self._format(create=create, read_only=read_only, busy_seconds=busy_seconds)
             if not read_only:
                 self._prepare(version, busy_seconds)
             self._check()
@@ -106,11 +102,30 @@ class EmbeddedCoordination:
             self._connection.close()
             raise
 
-    def _format(self, *, create: bool) -> int:
-        """Return the number of the file's format, 0 if it is new."""
+    def _connect(self, *, read_only: bool, busy_seconds: float) -> sqlite3.Connection:
+        return sqlite3.connect(
+            _uri(self._path, read_only=read_only),
+            uri=True,
+            timeout=busy_seconds,
+            isolation_level=None,
+            check_same_thread=False,
+        )
+
+    def _format(self, *, create: bool, read_only: bool, busy_seconds: float) -> int:
+        """Return the number of the file's format, 0 if it is new.
+
+        Another process may have made the file and be about to create its tables.  A reader that takes no
+        locks does not see that they come, so it connects again.
+        """
         with self._translate_errors():
-            (version,) = self._connection.execute("PRAGMA user_version").fetchone()
-            if version == 0 and not create:
+            for _ in range(_ATTEMPTS):
+                (version,) = self._connection.execute("PRAGMA user_version").fetchone()
+                if version or create:
+                    break
+                time.sleep(busy_seconds / _ATTEMPTS)
+                self._connection.close()
+                self._connection = self._connect(read_only=read_only, busy_seconds=busy_seconds)
+            else:
                 raise self._damage_error("it is empty")
             if version not in {0, FORMAT}:
                 raise self._damage_error(f"its format is {version}, and this is {FORMAT}")
@@ -136,13 +151,13 @@ class EmbeddedCoordination:
 
     def _use_log(self, busy_seconds: float) -> None:
         """Turn on the write-ahead log; SQLite's busy timeout does not apply to this."""
-        for attempt in range(100):
+        for attempt in range(_ATTEMPTS):
             try:
                 self._connection.execute("PRAGMA journal_mode = WAL")
             except sqlite3.OperationalError as error:
-                if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or attempt == 99:
+                if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or attempt == _ATTEMPTS - 1:
                     raise
-                time.sleep(busy_seconds / 100)
+                time.sleep(busy_seconds / _ATTEMPTS)
             else:
                 return
 

@@ -125,6 +125,26 @@ def test_another_format_is_refused(world: EmbeddedWorld) -> None:
     )
 
 
+@pytest.mark.parametrize("read_only", [False, True])
+def test_a_file_whose_tables_are_being_created_is_waited_for(
+    world: EmbeddedWorld, monkeypatch: pytest.MonkeyPatch, *, read_only: bool
+) -> None:
+    world.path.touch()
+
+    def create_tables(_: float) -> None:
+        one = world.client()
+        one.create(one.open_session(TTL), "a", b"1")
+        one.close()
+
+    with monkeypatch.context() as patched:
+        patched.setattr("fsql.runtime.coordination.embedded.time.sleep", create_tables)
+        other = EmbeddedCoordination(world.path, create=False, read_only=read_only)
+    found = other.get("a")
+    other.close()
+    assert found is not None
+    assert found.value == b"1"
+
+
 def test_another_database_is_refused(world: EmbeddedWorld) -> None:
     connection = sqlite3.connect(world.path)
     connection.execute("CREATE TABLE entries (x)")
