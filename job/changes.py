@@ -13,10 +13,11 @@ from fsql.job.changes_display import CHANGES_MAX, Shown, as_html, as_text
 from fsql.job.result_rows import ResultRows
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     import pyarrow as pa
 
+    from fsql.compiler.analysis.result_order import ResultKey
     from fsql.compiler.schema import Schema
     from fsql.job.result_rows import Change, Operations
     from fsql.runtime.ports import Release
@@ -25,9 +26,9 @@ if TYPE_CHECKING:
 class Result(ABC):
     """The base class of query results: a table, its display, and its conversions."""
 
-    def __init__(self, schema: Schema) -> None:
-        """Take the columns of the result."""
-        self._rows = ResultRows(schema)
+    def __init__(self, schema: Schema, order: Sequence[ResultKey]) -> None:
+        """Take the columns of the result, and the order of its rows."""
+        self._rows = ResultRows(schema, order)
 
     @property
     def columns(self) -> list[str]:
@@ -36,7 +37,7 @@ class Result(ABC):
 
     @abstractmethod
     def table(self) -> pa.Table:
-        """Return the rows after all changes, in the order in which they were added."""
+        """Return the rows after all changes, by ORDER BY, then in the order in which they were added."""
 
     @abstractmethod
     def _rows_to_show(self) -> Shown:
@@ -74,9 +75,11 @@ class Result(ABC):
 class Changes(Result):
     """The changes of a query's result, in order."""
 
-    def __init__(self, schema: Schema, run: Callable[[], Iterator[Release]]) -> None:
-        """Take the columns of the result, and the function that runs the query."""
-        super().__init__(schema)
+    def __init__(
+        self, schema: Schema, order: Sequence[ResultKey], run: Callable[[], Iterator[Release]]
+    ) -> None:
+        """Take the columns of the result, the order of its rows, and the function that runs the query."""
+        super().__init__(schema, order)
         self._run = run
         self._collected: tuple[list[pa.Array], Operations] | None = None
 
@@ -98,7 +101,7 @@ class Changes(Result):
         return self._rows.changelog(*self._collect())
 
     def table(self) -> pa.Table:
-        """Return the rows after all changes, in the order in which they were added.
+        """Return the rows after all changes, by ORDER BY, then in the order in which they were added.
 
         Raises:
             FsqlError: if a row makes the query fail.

@@ -11,11 +11,12 @@ from fsql.job.changes_display import Shown
 from fsql.job.errors import raise_typed_errors
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
     from threading import RLock
 
     import pyarrow as pa
 
+    from fsql.compiler.analysis.result_order import ResultKey
     from fsql.compiler.schema import Schema
     from fsql.job.result_rows import Change
     from fsql.runtime.ports import Release
@@ -32,10 +33,15 @@ class LiveChanges(Result):
     """
 
     def __init__(
-        self, schema: Schema, keep: Keep, lock: RLock, on_close: Callable[[LiveChanges], None]
+        self,
+        schema: Schema,
+        order: Sequence[ResultKey],
+        keep: Keep,
+        lock: RLock,
+        on_close: Callable[[LiveChanges], None],
     ) -> None:
         """Begin without changes; `keep` says what is kept of them, and `on_close` ends the query."""
-        super().__init__(schema)
+        super().__init__(schema, order)
         self._keep = keep
         self._lock = lock
         self._on_close = on_close
@@ -116,7 +122,7 @@ class LiveChanges(Result):
             return self._rows.changelog(*self._rows.concatenate(self._log))
 
     def table(self) -> pa.Table:
-        """Return the rows after all changes so far, in the order in which they were added.
+        """Return the rows after all changes so far, by ORDER BY, then in the order in which they were added.
 
         Raises:
             SessionError: if the query was opened with `keep="new"`.

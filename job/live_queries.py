@@ -26,6 +26,7 @@ from fsql.job.inserted_rows import stored_rows
 from fsql.job.live_changes import LiveChanges
 from fsql.job.memory import Memory
 from fsql.job.planning import open_splits
+from fsql.job.program_queries import order_of_result
 from fsql.job.run import open_run
 from fsql.job.session_table import SessionTable
 from fsql.job.stop import stop_error
@@ -224,7 +225,9 @@ class LiveQueries:
             if isinstance(growing, GrowingRows):
                 self._check_readable(table.name)
                 inputs[table.name] = growing
-        changes = LiveChanges(columns, keep, self.lock, self._close_query)
+        changes = LiveChanges(
+            columns, order_of_result(compiled), keep, self.lock, self._close_query
+        )
         query = OpenQuery(compiled, options, memory.result, changes, inputs, late)
         if not changes.ended:
             self.queries.append(query)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from fsql.compiler.analysis.result_order import result_order
 from fsql.compiler.diagnostics import Diagnostic, FsqlError, Label
 from fsql.job.functions import functions_of
 from fsql.job.program_functions import PROGRAM
@@ -11,6 +12,7 @@ from fsql.job.program_functions import PROGRAM
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from fsql.compiler.analysis.result_order import ResultKey
     from fsql.compiler.schema import Schema
     from fsql.job.compilation import Compiled
 
@@ -29,6 +31,13 @@ def result_columns(compiled: Compiled) -> Schema:
     helps = ("end it with a SELECT, and write no table", "or run it: fsql.run(script)")
     diagnostic = Diagnostic("E314", message, Label(span), helps=helps)
     raise FsqlError([diagnostic], compiled.syntax.source)
+
+
+def order_of_result(compiled: Compiled) -> tuple[ResultKey, ...]:
+    """Return by which columns the current rows of the one result of a script are ordered."""
+    # The job as bound: rules may move the columns.
+    (insert,) = compiled.bound.inserts
+    return result_order(insert.query)
 
 
 def check_processes_can_run(compiled: Compiled, tables: Iterable[str]) -> None:

@@ -9,12 +9,19 @@ import pyarrow as pa
 
 from fsql.runtime.arrow_types import arrow_type, to_outside
 from fsql.runtime.dictionaries import decode_dictionary
-from fsql.runtime.order import concat_arrays, identity_codes, lexicographic_order, starts_of_runs
+from fsql.runtime.order import (
+    canonical_rank,
+    concat_arrays,
+    identity_codes,
+    lexicographic_order,
+    starts_of_runs,
+)
 from fsql.runtime.ports import OPERATIONS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
+    from fsql.compiler.analysis.result_order import ResultKey
     from fsql.compiler.schema import Schema
     from fsql.runtime.ports import Release
 
@@ -34,8 +41,9 @@ class Change(NamedTuple):
 class ResultRows:
     """Converts released rows of a result with these columns."""
 
-    def __init__(self, schema: Schema) -> None:
-        """Take the columns of the result."""
+    def __init__(self, schema: Schema, order: Sequence[ResultKey] = ()) -> None:
+        """Take the columns of the result, and the order of its rows."""
+        self._order = order
         self.names = [column.name for column in schema]
         self._types = [column.type for column in schema]
 
@@ -71,7 +79,10 @@ class ResultRows:
         return [column.take(kept) for column in columns]
 
     def table(self, columns: Sequence[pa.Array]) -> pa.Table:
-        """Return rows as a table, in the types for programs."""
+        """Return rows as a table in the order of the result, in the types for programs."""
+        order = self._order_of(columns)
+        if order is not None:
+            columns = [column.take(pa.array(order)) for column in columns]
         return pa.table(self._outside(columns), names=self.names)
 
     def changelog(self, columns: Sequence[pa.Array], operations: Operations) -> pa.Table:
@@ -79,6 +90,17 @@ class ResultRows:
         labels = pa.DictionaryArray.from_arrays(pa.array(operations), pa.array(OPERATIONS))
         outside = self._outside(columns)
         return pa.table([labels.cast(pa.string()), *outside], names=["op", *self.names])
+
+    def _order_of(self, columns: Sequence[pa.Array]) -> np.ndarray[Any, np.dtype[np.int64]] | None:
+        """Return the stable order of rows, None if they are in order."""
+        codes = []
+        for key in self._order:
+            column = columns[key.column]
+            is_null = column.is_null().to_numpy(zero_copy_only=False).astype(np.int64)
+            rank = canonical_rank(column)
+            # Of NULLs the rank is the same; the complement reverses the order of all integers.
+            codes += [-is_null if key.nulls_first else is_null, ~rank if key.descending else rank]
+        return lexicographic_order(codes) if codes and len(codes[0]) else None
 
     def _outside(self, columns: Iterable[pa.Array]) -> list[pa.Array]:
         return [to_outside(column, kind) for column, kind in zip(columns, self._types, strict=True)]

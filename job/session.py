@@ -39,7 +39,11 @@ from fsql.job.live_queries import LiveQueries
 from fsql.job.memory import Memory, MemorySink, declare_tables, quote
 from fsql.job.planning import RunOptions, open_splits
 from fsql.job.program_functions import ProgramFunctions
-from fsql.job.program_queries import check_processes_can_run, result_columns
+from fsql.job.program_queries import (
+    check_processes_can_run,
+    order_of_result,
+    result_columns,
+)
 from fsql.job.run import open_run
 from fsql.job.script import Script
 from fsql.job.session_table import TableDeclaration, columns_as_declared
@@ -153,8 +157,9 @@ class Session:
         with raise_typed_errors():
             self._live.check_open()
             memory = declare_tables(tables)
-            columns = result_columns(self._compile(query, memory))
-        return Changes(columns, lambda: self._releases(query, memory))
+            compiled = self._compile(query, memory)
+            columns, order = result_columns(compiled), order_of_result(compiled)
+        return Changes(columns, order, lambda: self._releases(query, memory))
 
     def declare(
         self,

@@ -4,25 +4,38 @@ from __future__ import annotations
 
 import json
 import time
+from decimal import Decimal
+from itertools import takewhile
 from typing import TYPE_CHECKING, Any, Final
 
 from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
+from fsql.compiler.sqltypes import Kind
 from fsql.console.change_table import printable
 from fsql.job.net_rows import NetRows
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
     from rich.console import Console
 
+    from fsql.compiler.analysis.result_order import ResultKey
     from fsql.compiler.logical import SinkTable
+    from fsql.compiler.schema import Column
+    from fsql.compiler.sqltypes import SqlType
+    from fsql.job.net_rows import Row
 
 _ROWS_MIN: Final = 5
 _AROUND_ROWS: Final = 6
 """The lines of the terminal for the head of the table, its end and the prompt."""
 _BETWEEN_SECONDS: Final = 0.1
 """The minimum time between two updates of a table."""
+
+
+_COMPARED: Final = frozenset({Kind.STRING, Kind.BOOLEAN, Kind.DATE, Kind.TIME, Kind.TIMESTAMP})
+"""The types, besides numbers, whose values in JSON are in the order of SQL."""
 
 
 class _Number(str):
@@ -34,8 +47,9 @@ class _Number(str):
 class LiveTable:
     """A stream that receives JSON lines of changes and shows the current rows."""
 
-    def __init__(self, sink: SinkTable, console: Console) -> None:
+    def __init__(self, sink: SinkTable, console: Console, order: Sequence[ResultKey] = ()) -> None:
         self._sink = sink
+        self._order = order
         self._rows = NetRows(sink, in_place=True)
         self._console = console
         self._live = Live(
@@ -67,6 +81,7 @@ class LiveTable:
     def _table(self) -> Table:
         most = max(_ROWS_MIN, self._console.height - _AROUND_ROWS)
         rows = self._rows.rows()
+        self._sort(rows)
         table = Table(
             box=None, pad_edge=False, header_style="" if self._console.no_color else "bold"
         )
@@ -85,6 +100,38 @@ class LiveTable:
             table.caption = f"and {more:,} more row{'' if more == 1 else 's'}"
             table.caption_justify = "left"
         return table
+
+    def _sort(self, rows: list[Row]) -> None:
+        """Sort rows by ORDER BY of the query; equal ones keep their places."""
+        columns = self._sink.columns
+        keys = [*takewhile(lambda key: _compared(columns[key.column].type), self._order)]
+        # By the last key first, since each order is stable.
+        for key in reversed(keys):
+            rows.sort(key=_sort_keys(columns[key.column], key), reverse=key.descending)
+
+
+def _compared(of: SqlType) -> bool:
+    return of.numeric or of.kind in _COMPARED
+
+
+def _sort_keys(column: Column, key: ResultKey) -> Callable[[Row], tuple[Any, ...]]:
+    """Return a function whose results order rows by a column, ascending; `key` says where NULLs are."""
+    nulls_are_greatest = key.nulls_first == key.descending
+
+    def sort_key(row: Row) -> tuple[Any, ...]:
+        compared = row.get(column.name)
+        if compared is None:
+            return (nulls_are_greatest,)
+        if column.type.numeric:
+            number = Decimal(compared)
+            # NaN is the greatest number.
+            compared = (number.is_nan(), Decimal(0) if number.is_nan() else number)
+        elif column.type.kind is Kind.TIMESTAMP:
+            # "10:00:00.5Z" is after "10:00:00Z".
+            compared = compared.removesuffix("Z")
+        return (not nulls_are_greatest, compared)
+
+    return sort_key
 
 
 def _cell(value: Any) -> Text:  # noqa: ANN401 - a value of JSON

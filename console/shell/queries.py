@@ -15,11 +15,11 @@ from fsql.console.shell.preview import Preview, PreviewEndedError
 from fsql.console.shell.session import own_warnings
 from fsql.console.standard_output import shows_tables
 from fsql.job.planning import RunOptions, open_splits
+from fsql.job.program_queries import order_of_result
 from fsql.job.run import open_run
 from fsql.job.stop import stop_error
 
 if TYPE_CHECKING:
-    from fsql.compiler.logical import SinkTable
     from fsql.connectors.context import OutputStream
     from fsql.connectors.file.output_files import Existing
     from fsql.console.reporter import Reporter
@@ -49,7 +49,7 @@ def run_query(
         reporter.diagnostics(warnings, compiled.script.source)
     (sink, *_) = (insert.sink for insert in compiled.job.inserts)
     selects = sink.name == "stdout" and len(compiled.job.inserts) == 1
-    shown = _stream(sink, form, reporter)
+    shown = _stream(compiled, form, reporter)
     live = None if shown is sys.stdout.buffer else _live(shown)
     stream = Preview(shown, preview) if preview is not None and selects else shown
     begun = time.monotonic()
@@ -97,8 +97,9 @@ def _count_text(count: int, what: str) -> str:
     return f"{count_text(count)} {what}{'' if count == 1 else 's'}"
 
 
-def _stream(sink: SinkTable, form: str | None, reporter: Reporter) -> OutputStream:
+def _stream(compiled: Compiled, form: str | None, reporter: Reporter) -> OutputStream:
     """Return the stream that shows the rows of a bare SELECT."""
+    sink = compiled.job.inserts[0].sink
     if sink.name != "stdout" or not shows_tables(form, reporter):
         return sys.stdout.buffer
     if sink.changes is not Changes.APPEND and sys.stdout.isatty():
@@ -106,7 +107,8 @@ def _stream(sink: SinkTable, form: str | None, reporter: Reporter) -> OutputStre
 
         from fsql.console.shell.live_table import LiveTable
 
-        return LiveTable(sink, Console(no_color=not reporter.coloured, highlight=False))
+        console = Console(no_color=not reporter.coloured, highlight=False)
+        return LiveTable(sink, console, order_of_result(compiled))
     from fsql.console.change_table import ChangeTable
 
     width = shutil.get_terminal_size().columns

@@ -15,9 +15,10 @@ from prompt_toolkit.input import create_pipe_input
 from prompt_toolkit.output import DummyOutput
 from rich.console import Console
 
+from fsql.compiler.analysis.result_order import ResultKey
 from fsql.compiler.logical import Changes
 from fsql.compiler.schema import Column
-from fsql.compiler.sqltypes import BIGINT, STRING
+from fsql.compiler.sqltypes import BIGINT, DOUBLE, STRING, TIMESTAMP
 from fsql.connectors.file.output_files import Existing
 from fsql.console.reporter import Reporter
 from fsql.console.shell.live_table import LiveTable
@@ -128,6 +129,37 @@ def test_an_updated_row_stays_in_its_place() -> None:
         table.write(memoryview(data.encode()))
     assert table.close() == 4
     assert shown.getvalue() == "k  s\na  4\nc  9\nd  8\ne  1"
+
+
+def test_rows_are_in_the_order_of_the_query() -> None:
+    shown = io.StringIO()
+    columns = (Column("k", STRING), Column("x", DOUBLE), Column("at", TIMESTAMP))
+    console = Console(file=shown, width=60, no_color=True)
+    order = (
+        ResultKey(1, descending=True, nulls_first=True),
+        ResultKey(2, descending=False, nulls_first=False),
+    )
+    table = LiveTable(sink(columns, Changes.RETRACT), console, order)
+    for k, x, at in (
+        ("a", "9", "10:00:00Z"),
+        ("b", "10.5", "10:00:00.5Z"),
+        ("c", "null", "10:00:00Z"),
+        ("d", '"NaN"', "10:00:00Z"),
+        ("e", "10.5", "10:00:00Z"),
+        ("f", "10.5", "10:00:00Z"),
+    ):
+        table.write(memoryview(f'{{"op":"+I","k":"{k}","x":{x},"at":"{at}"}}\n'.encode()))
+    assert table.close() == 6
+    lines = [line.split() for line in shown.getvalue().splitlines()]
+    assert lines == [
+        ["k", "x", "at"],
+        ["c", "NULL", "10:00:00Z"],
+        ["d", "NaN", "10:00:00Z"],
+        ["e", "10.5", "10:00:00Z"],
+        ["f", "10.5", "10:00:00Z"],
+        ["b", "10.5", "10:00:00.5Z"],
+        ["a", "9", "10:00:00Z"],
+    ]
 
 
 def test_what_a_shell_refuses() -> None:

@@ -45,6 +45,56 @@ def test_the_table_has_the_rows_that_are_left() -> None:
     assert changes.to_polars().to_dicts() == rows
 
 
+SCORES = [
+    {"k": k, "n": n, "x": x}
+    for k, n, x in (
+        ("a", 1, 2.0),
+        ("b", 3, float("nan")),
+        ("c", None, 1.0),
+        ("d", 5, None),
+        ("e", -(2**63), 0.5),
+        ("f", 3, 7.0),
+    )
+]
+
+
+@pytest.mark.parametrize(
+    ("query", "rows"),
+    [
+        # Not by n, which is not in the table.
+        ("SELECT k FROM t ORDER BY n DESC NULLS LAST LIMIT 4", "abdf"),
+        ("SELECT k, n FROM t ORDER BY ABS(x - 2), k LIMIT 3", "ace"),
+        ("SELECT k, SUM(n) + 1 AS n FROM t GROUP BY k ORDER BY SUM(n) + 1 LIMIT 4", "eabf"),
+        ("SELECT k, SUM(n) + 1 AS n FROM t GROUP BY k ORDER BY n LIMIT 4", "eabf"),
+        ("SELECT k, n FROM t ORDER BY n LIMIT 6", "eabfdc"),
+        ("SELECT k, n FROM t ORDER BY n DESC LIMIT 6", "cdbfae"),
+        ("SELECT k, n FROM t ORDER BY n DESC NULLS LAST LIMIT 3", "dbf"),
+        ("SELECT n, k FROM t ORDER BY 1 NULLS FIRST, 2 DESC LIMIT 5", "ceafb"),
+        ("SELECT k, x AS y FROM t ORDER BY x DESC LIMIT 4", "dbfa"),
+        ("SELECT k FROM t ORDER BY k DESC LIMIT 2", "fe"),
+        ("SELECT DISTINCT k, n FROM t ORDER BY n DESC, k DESC LIMIT 4", "cdfb"),
+        (
+            "SELECT k, n FROM (SELECT k, n FROM t ORDER BY n LIMIT 4) ORDER BY k DESC LIMIT 9",
+            "feba",
+        ),
+        ("SELECT k, n FROM t UNION ALL SELECT 'z', 4 ORDER BY n DESC NULLS LAST LIMIT 2", "dz"),
+        # The rows that are equal in n stay in the order of their addition.
+        ("SELECT k, n FROM t WHERE n = 3 ORDER BY n, x DESC LIMIT 2", "bf"),
+    ],
+)
+def test_the_table_is_in_the_order_of_the_query(query: str, rows: str) -> None:
+    changes = fsql.sql(query, tables={"t": SCORES})
+    assert "".join(changes.table()["k"].to_pylist()) == rows
+    at = changes.columns.index("k")
+    assert "".join(line.split()[at] for line in repr(changes).splitlines()[1:-1]) == rows
+    with fsql.Session() as session:
+        session.declare("t", {"k": "STRING", "n": "BIGINT", "x": "DOUBLE"})
+        live = session.open(query, keep="table")
+        for row in SCORES:
+            session.insert("t", [row])
+        assert "".join(live.table()["k"].to_pylist()) == rows
+
+
 def test_the_changelog_has_all_changes() -> None:
     assert fsql.sql(TOTALS, tables={"words": WORDS}).changelog().to_pydict() == {
         "op": ["+I", "+I", "-U", "+U"],
