@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 import click
 from msgspec.structs import replace
 
-from fsql.compiler.diagnostics.numbers import bytes_text, count_text, seconds_text
+from fsql.compiler.diagnostics.numbers import bytes_text, counted_text, seconds_text
 from fsql.compiler.functions.failure import RowFailure
 from fsql.compiler.functions.timestamps import read_timestamp
 from fsql.console.interrupt import Interrupt
@@ -76,8 +76,8 @@ def deploy_with_bootstrap(
     }
     text = (
         f"{request.name} is deployed, and continues after its history:"
-        f" {count_text(done.rows_in)} rows read, {count_text(done.rows_out)} rows written,"
-        f" {count_text(done.state_rows)} rows of state ({bytes_text(done.state_bytes)}),"
+        f" {counted_text(done.rows_in, 'row')} read, {counted_text(done.rows_out, 'row')} written,"
+        f" {counted_text(done.state_rows, 'row')} of state ({bytes_text(done.state_bytes)}),"
         f" in {seconds_text(seconds)}\n"
     )
     reporter.inform("bootstrapped", fields, text)

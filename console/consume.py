@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
+from fsql.compiler.diagnostics.numbers import counted_text
 from fsql.connectors.addresses import listen_error, loopback
 from fsql.connectors.file.journal import has_journal
 from fsql.connectors.file.output_files import Existing, check_existing, locked_output
@@ -72,7 +73,7 @@ def consume(
                 interrupt.check()
         except Interrupted as interrupted:
             code = interrupted.exit_code
-    stored = f"stored {rows:,} rows, {bytes_:,} bytes\n"
+    stored = f"stored {counted_text(rows, 'row')}, {counted_text(bytes_, 'byte')}\n"
     reporter.inform("summary", {"rows": rows, "bytes": bytes_}, stored)
     return code
 

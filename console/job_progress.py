@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Final
 
-from fsql.compiler.diagnostics.numbers import count_text, seconds_text
+from fsql.compiler.diagnostics.numbers import counted_text, seconds_text
 from fsql.console.progress import NoProgress
 
 if TYPE_CHECKING:
@@ -108,8 +108,8 @@ def _tick_text(tick: TickReport) -> str:
     if tick.position is None:
         return f"tick {tick.tick} was refused: {tick.refused}"
     position = ", ".join(map(str, tick.position))
-    moved, took = count_text(tick.moved_bins), seconds_text(tick.seconds)
-    taken = f"tick {tick.tick} was taken at position {position} in {took}; {moved} bins moved"
+    moved, took = counted_text(tick.moved_bins, "bin"), seconds_text(tick.seconds)
+    taken = f"tick {tick.tick} was taken at position {position} in {took}; {moved} moved"
     return "; ".join((taken, *tick.changes))
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.diagnostics import FsqlError
-from fsql.compiler.diagnostics.numbers import count_text
+from fsql.compiler.diagnostics.numbers import counted_text
 from fsql.console.tick_records import proposal_of, tick_fields
 from fsql.job.ticks import has_coordination, read_ticks
 from fsql.runtime.coordination.ticks import TickRecord
@@ -55,7 +55,7 @@ def _end_text(tick: TickProposal | TickRecord) -> str:
         return "is proposed"
     if tick.refused:
         return f"was refused: {tick.refused}"
-    return "; ".join((f"was taken, {count_text(tick.moved_bins)} bins moved", *tick.changes))
+    return "; ".join((f"was taken, {counted_text(tick.moved_bins, 'bin')} moved", *tick.changes))
 
 
 def _reason_text(tick: TickProposal | TickRecord) -> str:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, BinaryIO
 
 import click
 
+from fsql.compiler.diagnostics.numbers import counted_text
 from fsql.connectors import paths
 from fsql.connectors.file.output_files import check_existing, locked_output
 from fsql.job.explain_stage import check_output
@@ -50,7 +51,10 @@ def merge_table(
             raise
         except OSError as error:
             raise paths.io_error("writing", target, error) from None
-    text = f"merged {merged.rows:,} rows, {merged.bytes:,} bytes, of {len(files)} shards\n"
+    text = (
+        f"merged {counted_text(merged.rows, 'row')}, {counted_text(merged.bytes, 'byte')},"
+        f" of {counted_text(len(files), 'shard')}\n"
+    )
     fields = {"rows": merged.rows, "bytes": merged.bytes, "shards": len(files)}
     reporter.inform("merged", fields, text)
 

@@ -13,7 +13,7 @@ from rich.panel import Panel as Box
 from rich.table import Table
 from rich.text import Text
 
-from fsql.compiler.diagnostics.numbers import bytes_text, count_text, seconds_text
+from fsql.compiler.diagnostics.numbers import bytes_text, count_text, counted_text, seconds_text
 from fsql.console.rates import HELD_SECONDS, Rates, read_share
 from fsql.runtime.dataflow.metrics import SinkMetrics, SourceMetrics, slowest
 
@@ -150,11 +150,11 @@ class Panel:
         for number, source in enumerate(self._overview.sources[:_TABLES_MAX]):
             of_source = metrics.sources.get(source.table, SourceMetrics())
             share = f"{min(1.0, of_source.bytes_passed / source.bytes):.0%}" if source.bytes else ""
-            rows = f"{count_text(of_source.rows)} rows"
+            rows = counted_text(of_source.rows, "row")
             table.add_row("" if number else "sources", Text(source.text), rows, share)
         for number, sink in enumerate(self._overview.sinks[:_TABLES_MAX]):
             of_sink = metrics.sinks.get(sink.table, SinkMetrics())
-            rows = f"{count_text(of_sink.rows)} rows"
+            rows = counted_text(of_sink.rows, "row")
             table.add_row("" if number else "sinks", Text(sink.text), rows, "")
         return [table] if table.rows else []
 
@@ -187,7 +187,7 @@ def _operators(metrics: Metrics) -> list[RenderableType]:
     table = _table_of_parts()
     labels = operator_labels(metrics.operators)
     for number, (name, operator) in enumerate(slowest(metrics.operators)[:_OPERATORS_MAX]):
-        rows = f"{count_text(operator.rows)} rows" if operator.rows else ""
+        rows = counted_text(operator.rows, "row") if operator.rows else ""
         head = "" if number else "operators"
         table.add_row(head, labels[name], rows, seconds_text(operator.seconds))
     return [table] if table.rows else []

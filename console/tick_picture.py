@@ -10,7 +10,7 @@ import textwrap
 import time
 from typing import TYPE_CHECKING, Final
 
-from fsql.compiler.diagnostics.numbers import count_text, seconds_text
+from fsql.compiler.diagnostics.numbers import counted_text, seconds_text
 from fsql.console.chart import (
     BOTTOM,
     HEIGHT,
@@ -176,5 +176,5 @@ def _text(record: TickRecord) -> str:
     reason = f"; {record.proposal.reason}" if record.proposal.reason else ""
     if record.refused:
         return f"refused: {record.refused}{reason}"
-    changes = [f"{count_text(record.moved_bins)} bins moved", *record.changes]
+    changes = [f"{counted_text(record.moved_bins, 'bin')} moved", *record.changes]
     return f"{', '.join(changes)}, in {seconds_text(record.seconds)}{reason}"

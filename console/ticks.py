@@ -9,7 +9,7 @@ import click
 
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.compiler.diagnostics.codes import CODES
-from fsql.compiler.diagnostics.numbers import count_text, seconds_text
+from fsql.compiler.diagnostics.numbers import counted_text, seconds_text
 from fsql.compiler.owner_map import BINS, OwnerMap
 from fsql.compiler.owners import Owners
 from fsql.compiler.plan_choices import NO_CHOICES
@@ -78,8 +78,8 @@ def propose_tick(
     record = wait_until_ended(state, number, seconds=seconds, is_running=is_running)
     if record.refused:
         raise not_taken(f"tick {number} was refused: {record.refused}")
-    moved, took = count_text(record.moved_bins), seconds_text(record.seconds)
-    lines = [f"tick {number} was taken in {took}; {moved} bins moved", *record.changes, ""]
+    moved, took = counted_text(record.moved_bins, "bin"), seconds_text(record.seconds)
+    lines = [f"tick {number} was taken in {took}; {moved} moved", *record.changes, ""]
     text = "\n".join(lines)
     _print(reporter, tick_fields(record), text)
 

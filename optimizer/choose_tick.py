@@ -82,14 +82,12 @@ def choose_tick(situation: Situation, statistics: Statistics) -> TickChoice:
     rebalancing = choose_rebalancing(situation, statistics)
     if rebalancing.tables and owners is not None:
         owners, reason = None, "owners: stay; the rebalancing changes the loads"
-    rebalances = bool(rebalancing.tables)
-    policies, reasons = choose_policies(situation, statistics, rebalances=rebalances)
+    policies, reasons = choose_policies(situation, statistics, rebalancing)
     lingers, of_lingers = choose_lingers(situation, statistics)
     if lingers and rebalancing.tables:
         lingers, of_lingers = (), ("lingers: stay; the rebalancing changes the loads",)
     if lingers and owners is not None:
         owners, reason = None, "owners: stay; the linger changes the loads"
-    policies = tuple({**dict(policies), **dict(rebalancing.policies)}.items())
     of_hot_keys += advise_divisions(situation.plan, statistics)
     filters, of_filters = choose_filter_orders(situation.plan, statistics)
     choices = PlanChoices(policies, filters, least_rows, rebalancing.tables, lingers)

@@ -26,7 +26,8 @@ from fsql.optimizer.hot_keys import advise_divisions, choose_pre_aggregations
 from fsql.optimizer.levelling import by_owners, level_exchanges
 from fsql.optimizer.lingers import choose_lingers
 from fsql.optimizer.local_exchanges import exchanges_in_groups
-from fsql.optimizer.rebalancing import choose_rebalancing
+from fsql.optimizer.owner_choice import bins_have_moved, bins_move
+from fsql.optimizer.rebalancing import Rebalancing, choose_rebalancing
 from fsql.optimizer.replay import IMBALANCE, over_mean
 from fsql.optimizer.statistics import Cost, HeavyKey, Load, Statistics
 
@@ -55,7 +56,7 @@ def choices_left_to_ticks(plan: TickPlan, *, chooses_policies: bool) -> tuple[st
     `chooses_policies` says whether no policy was requested.
     """
     situation, nothing = Situation(plan, chooses_policies=chooses_policies), Statistics()
-    _, of_policies = choose_policies(situation, nothing, rebalances=False)
+    _, of_policies = choose_policies(situation, nothing, Rebalancing())
     _, of_lingers = choose_lingers(situation, nothing)
     return *of_policies, *choose_rebalancing(situation, nothing).reasons, *of_lingers
 
@@ -110,13 +111,13 @@ def _owners(
     moved = now.moved_bins(after, folds)
     text = (
         f"the busiest worker gets {before:.2f} times the mean of the rows,"
-        f" and would get {most:.2f} times after {moved} bins have moved; no estimate of what a row takes"
+        f" and would get {most:.2f} times after {bins_have_moved(moved)}; no estimate of what a row takes"
     )
     if unknown:
         text += f", nor of the rows of {', '.join(unknown)}"
     if before <= 1 + IMBALANCE or most > before * (1 - IMBALANCE / 2):
         return None, f"owners: stay; {text}"
-    return after, f"owners: {moved} bins move; {text}"
+    return after, f"owners: {bins_move(moved)}; {text}"
 
 
 def _rows_by_bin(

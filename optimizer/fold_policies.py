@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from fsql.compiler.graph import Combine
     from fsql.compiler.tick_plan import TickPlan
     from fsql.optimizer.choose_tick import Situation
+    from fsql.optimizer.rebalancing import Rebalancing
     from fsql.optimizer.statistics import Disorder, Statistics
 
 REPAIRS_MAX: Final = 0.05
@@ -57,29 +58,31 @@ def has_timers(combine: Combine) -> bool:
 
 
 def choose_policies(
-    situation: Situation, statistics: Statistics, *, rebalances: bool
+    situation: Situation, statistics: Statistics, rebalancing: Rebalancing
 ) -> tuple[tuple[tuple[str, Policy], ...], list[str]]:
     """Return the changed policies, and a reason for each fold.
 
-    `rebalances` says whether the tick rebalances a table, which changes the order of rows.
+    The rebalancing of the tick changes the order of rows, and the policies of some folds.
     """
     chosen, reasons = [], []
-    plan = situation.plan
+    plan, behind = situation.plan, dict(rebalancing.policies)
     for number, stage in enumerate(plan.stages):
         head = stage.head
         if not isinstance(head, FoldHead):
             continue
         policy, reason = head.policy, "as requested"
         if situation.chooses_policies:
-            if head.policy is Policy.SPECULATIVE:
+            if head.operator in behind:
+                policy, reason = behind[head.operator], "rows before it are rebalanced"
+            elif head.policy is Policy.SPECULATIVE:
                 policy, reason = _while_speculative(situation, statistics, head)
             else:
-                reason = _reason_to_wait(plan, number, rebalances=rebalances)
+                reason = _reason_to_wait(plan, number, rebalances=bool(rebalancing.tables))
                 if not reason:
                     policy, reason = _while_ordered(situation, statistics, head)
         if policy is head.policy:
             separator = ", " if not situation.chooses_policies else "; "
-            reasons.append(f"{head.operator}: {head.policy.value} stays{separator}{reason}")
+            reasons.append(f"{head.operator}: stays {head.policy.value}{separator}{reason}")
         else:
             chosen.append((head.operator, policy))
             reasons.append(f"{head.operator}: {policy.value}, was {head.policy.value}; {reason}")

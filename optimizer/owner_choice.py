@@ -32,6 +32,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from fsql.compiler.diagnostics.numbers import counted_text
 from fsql.compiler.owner_map import BINS, OwnerMap
 from fsql.compiler.owners import Owners
 from fsql.optimizer.levelling import by_owners, level_exchanges
@@ -54,6 +55,16 @@ HORIZON: Final = 300.0
 GAIN_MIN: Final = 2.0
 RETURN_MIN: Final = 0.03
 REMEMBERED: Final = 60
+
+
+def bins_move(moved: int) -> str:
+    """Return that bins move."""
+    return f"{counted_text(moved, 'bin')} move{'s' if moved == 1 else ''}"
+
+
+def bins_have_moved(moved: int) -> str:
+    """Return that bins have moved."""
+    return f"{counted_text(moved, 'bin')} {'has' if moved == 1 else 'have'} moved"
 
 
 def choose_owners(situation: Situation, statistics: Statistics) -> tuple[Owners | None, str]:
@@ -169,14 +180,14 @@ class _Levelling:
         moved = self._now.moved_bins(after, self._exchanges)
         numbers = (
             f"the busiest worker takes {busiest:.0%} of a core, {over_mean(self._busy):.2f} times the mean,"
-            f" and would take {most:.0%} after {moved} bins have moved:"
+            f" and would take {most:.0%} after {bins_have_moved(moved)}:"
             f" {gain:.3g} s saved in {lasts:.0f} s, for {cost:.2g} s"
         )
         if replayed.changes:
             numbers += f"; {_of_replay(replayed, self._seconds)}"
         if not moved or gain <= GAIN_MIN * cost or most > busiest * (1 - IMBALANCE / 2):
             return None, f"owners: stay; {numbers}"
-        return after, f"owners: {moved} bins move; {numbers}"
+        return after, f"owners: {bins_move(moved)}; {numbers}"
 
     def _replay(self) -> tuple[Replay, bool]:
         """Return what following the load has saved or would have saved.

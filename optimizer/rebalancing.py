@@ -56,9 +56,9 @@ def choose_rebalancing(situation: Situation, statistics: Statistics) -> Rebalanc
         if not isinstance(stage.head, SourceHead):
             continue
         table, now = stage.head.table.name, stage.head.rebalanced
-        label = f"rows of {table}: {now} % to other workers" if now else f"rows of {table}"
+        label = f"rows of {table}: {f'{now} % to other workers, stays' if now else 'stay'}"
         if waits or tables:
-            reasons.append(f"{label}, stay; {waits or 'another table is rebalanced first'}")
+            reasons.append(f"{label}; {waits or 'another table is rebalanced first'}")
             continue
         percent, text = _choose(situation, statistics, number)
         if percent != now:
@@ -70,7 +70,7 @@ def choose_rebalancing(situation: Situation, statistics: Statistics) -> Rebalanc
                 policies += [(operator, Policy.ORDERED) for operator in behind]
                 text += "".join(f"; {operator} becomes ordered" for operator in behind)
         if percent == now:
-            reasons.append(f"{label}, stay; {text}")
+            reasons.append(f"{label}; {text}")
         else:
             tables.append((table, percent))
             reasons.append(f"rows of {table}: {percent} % to other workers; {text}")

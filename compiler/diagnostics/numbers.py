@@ -12,6 +12,15 @@ def count_text(count: float) -> str:
     return f"{count:,.0f}"
 
 
+def counted_text(count: float, noun: str) -> str:
+    """Return a count with what is counted.
+
+    >>> counted_text(1, "row"), counted_text(1200, "row")
+    ('1 row', '1,200 rows')
+    """
+    return f"{count_text(count)} {noun}{'' if count == 1 else 's'}"
+
+
 def rate_text(count: float, seconds: float) -> str:
     """Return the rate per second; nothing if no time has passed.
 

@@ -7,7 +7,7 @@ import sys
 import time
 from typing import TYPE_CHECKING
 
-from fsql.compiler.diagnostics.numbers import count_text, seconds_text
+from fsql.compiler.diagnostics.numbers import counted_text, seconds_text
 from fsql.compiler.logical import Changes
 from fsql.console.before_run import print_listening
 from fsql.console.interrupt import Interrupt, Interrupted
@@ -87,14 +87,10 @@ def _report(
 ) -> None:
     """Print the number of released rows, and the number of current rows of an updating result."""
     fields = {"rows_out": released, "seconds": round(seconds, 3), "ended": bool(ended)}
-    counted = _count_text(released, "row")
+    counted = counted_text(released, "row")
     if left is not None:
-        counted = f"{_count_text(left, 'row')} after {_count_text(released, 'change')}"
+        counted = f"{counted_text(left, 'row')} after {counted_text(released, 'change')}"
     reporter.inform("summary", fields, f"{counted}, in {seconds_text(seconds)}{ended}\n")
-
-
-def _count_text(count: int, what: str) -> str:
-    return f"{count_text(count)} {what}{'' if count == 1 else 's'}"
 
 
 def _stream(compiled: Compiled, form: str | None, reporter: Reporter) -> OutputStream:

@@ -163,8 +163,8 @@ def test_what_is_not_known_is_no_reason_for_a_change() -> None:
     assert not nothing.is_change
     assert nothing.reasons == (
         "owners: stay; no estimate, 0 of 2 intervals since the last tick are measured",
-        f"{operator}: speculative stays; no estimate of repairs",
-        "rows of lines, stay; no estimate, 0 of 2 intervals since the last tick are measured",
+        f"{operator}: stays speculative; no estimate of repairs",
+        "rows of lines: stay; no estimate, 0 of 2 intervals since the last tick are measured",
         "linger of lines: none, stays; no estimate, 0 of 2 intervals since the last tick are measured",
     )
     known = measured(plan, skewed(1), [[0.9, 0.1]] * 2)
@@ -252,7 +252,7 @@ def test_after_many_ticks_the_next_one_waits_until_they_are_older() -> None:
         assert waits.owners is None
         assert [each for each in waits.reasons if "intervals" in each] == [
             f"owners: stay; {reason}",
-            f"rows of lines, stay; {reason}",
+            f"rows of lines: stay; {reason}",
             f"linger of lines: none, stays; {reason}",
         ]
         older = choose_tick(Situation(plan, ages=tuple(age + 1 for age in ages)), known)
@@ -268,14 +268,14 @@ def test_what_was_not_measured_is_no_estimate() -> None:
     assert without_state.owners is None
     assert without_state.reasons[:2] == (
         f"owners: stay; no estimate of the state of {operator}",
-        f"{operator}: speculative stays; no estimate of repairs",
+        f"{operator}: stays speculative; no estimate of repairs",
     )
     nothing_applied = known._replace(
         folds=(FoldLoad(operator, "speculative", None, None, 100, 9000, 0.0),)
     )
     choice = choose_tick(Situation(plan), nothing_applied)
     assert choice.owners is not None
-    assert choice.reasons[1] == f"{operator}: speculative stays; no estimate of repairs"
+    assert choice.reasons[1] == f"{operator}: stays speculative; no estimate of repairs"
 
 
 def test_levelling_moves_few_bins_and_takes_what_is_fixed_into_account() -> None:

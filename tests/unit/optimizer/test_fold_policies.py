@@ -168,11 +168,11 @@ def test_reasons_have_numbers() -> None:
         " 0.1% of a core; batches come 6 s earlier in 30 s, for 0.018 s"
     )
     assert reason_of(Situation(ordered), measured(ordered, [CALM, STORM])) == (
-        "ordered stays; rows wait for 27 ms; without, 1000.0% of them would be applied again, for 22.0% of a"
+        "stays ordered; rows wait for 27 ms; without, 1000.0% of them would be applied again, for 22.0% of a"
         " core"
     )
     assert reason_of(Situation(speculative), measured(speculative, [CALM] * 3)) == (
-        "speculative stays; 0.0% of the rows are applied again, for 0.0% of a core"
+        "stays speculative; 0.0% of the rows are applied again, for 0.0% of a core"
     )
     assert reason_of(Situation(speculative), measured(speculative, [STORM] * 3)) == (
         "ordered, was speculative; 2000.0% of the rows are applied again, for 20.0% of a core; batches that"
@@ -195,7 +195,7 @@ def test_batches_that_come_apart_are_a_cost_although_no_key_is_repaired() -> Non
         CALM._replace(rows=20_000.0, batches=800.0, disordered=0.0, advances=200.0),
         CALM._replace(rows=20_000.0, batches=800.0, disordered=600.0, advances=790.0),
     ):
-        assert reason_of(Situation(plan), measured(plan, [order] * 2)).startswith("ordered stays;")
+        assert reason_of(Situation(plan), measured(plan, [order] * 2)).startswith("stays ordered;")
     then = with_policy(plan, SPECULATIVE)
     apart = CALM._replace(rows=20_000.0, batches=800.0, disordered=600.0, advances=200.0)
     assert reason_of(Situation(then), measured(then, [apart] * 2)) == (
@@ -219,18 +219,18 @@ def test_a_fold_whose_rows_hardly_wait_stays_ordered() -> None:
 def test_what_is_not_measured_is_no_estimate() -> None:
     plan = with_policy(plan_of(SCRIPT), ORDERED)
     known = measured(plan, [CALM] * 3)
-    one = "ordered stays; no estimate of repairs, 1 of 2 intervals since the last tick are measured"
+    one = "stays ordered; no estimate of repairs, 1 of 2 intervals since the last tick are measured"
     assert reason_of(Situation(plan), measured(plan, [CALM])) == one
     assert reason_of(Situation(plan, since=2), known) == one
     later = (
-        "ordered stays; no estimate of repairs, 3 of 4 intervals since the last tick are measured"
+        "stays ordered; no estimate of repairs, 3 of 4 intervals since the last tick are measured"
     )
     assert reason_of(Situation(plan, ages=(3,)), known) == later
-    nothing = "ordered stays; no estimate of repairs, no rows waited"
+    nothing = "stays ordered; no estimate of repairs, no rows waited"
     assert reason_of(Situation(plan), known._replace(costs=())) == nothing
     assert reason_of(Situation(plan), measured(plan, [CALM._replace(rows=0.0)] * 3)) == nothing
     then = with_policy(plan, SPECULATIVE)
-    assert reason_of(Situation(then), known) == "speculative stays; no estimate of repairs"
+    assert reason_of(Situation(then), known) == "stays speculative; no estimate of repairs"
 
 
 def test_a_policy_that_was_requested_stays() -> None:
@@ -238,7 +238,7 @@ def test_a_policy_that_was_requested_stays() -> None:
         plan = with_policy(plan_of(SCRIPT), policy)
         order = CALM if policy is ORDERED else STORM
         situation = Situation(plan, chooses_policies=False)
-        stays = f"{policy.value} stays, as requested"
+        stays = f"stays {policy.value}, as requested"
         assert reason_of(situation, measured(plan, [order] * 3)) == stays
 
 
@@ -249,7 +249,7 @@ def test_a_fold_does_not_return_before_the_one_before_it() -> None:
     assert dict(choose_tick(Situation(plan), known).choices.policies) == {
         first.operator: SPECULATIVE
     }
-    waits = f"ordered stays; {first.operator} before it is ordered"
+    waits = f"stays ordered; {first.operator} before it is ordered"
     assert reason_of(Situation(plan), known, 1) == waits
     then = with_policy(plan, SPECULATIVE, ORDERED)
     assert dict(choose_tick(Situation(then), measured(then, [CALM] * 3)).choices.policies) == {
@@ -261,7 +261,7 @@ def test_folds_behind_rebalanced_rows_stay_ordered_until_that_ends() -> None:
     plan = with_policy(plan_of(SCRIPT, 2), ORDERED)
     rebalanced = with_choices(plan, PlanChoices(rebalanced=(("lines", 50),)))
     known = measured(plan, [CALM] * 3)
-    stays = "ordered stays; rows of lines are rebalanced"
+    stays = "stays ordered; rows of lines are rebalanced"
     assert reason_of(Situation(rebalanced), known) == stays
     ended = with_choices(rebalanced, PlanChoices(rebalanced=(("lines", 0),)))
     assert reason_of(Situation(ended), known).startswith("speculative, was ordered;")
@@ -282,5 +282,5 @@ def test_folds_with_timers_stay_ordered() -> None:
     index = len(heads(plan)) - 1
     assert heads(plan)[index].policy is ORDERED
     assert reason_of(Situation(plan), measured(plan, [CALM] * 3), index) == (
-        "ordered stays; timers follow later rows"
+        "stays ordered; timers follow later rows"
     )

@@ -165,8 +165,8 @@ def test_bins_are_levelled_by_their_rows(tmp_path: Path) -> None:
     assert choice.owners == Owners(OwnerMap(tuple(owners), 2))
     assert choice.choices == NO_CHOICES
     assert choice.reasons[0] == (
-        "owners: 1 bins move; the busiest worker gets 1.98 times the mean of the rows, and would get"
-        " 1.19 times after 1 bins have moved; no estimate of what a row takes"
+        "owners: 1 bin moves; the busiest worker gets 1.98 times the mean of the rows, and would get"
+        " 1.19 times after 1 bin has moved; no estimate of what a row takes"
     )
 
 

@@ -100,10 +100,19 @@ def test_the_reason_has_the_loads_and_the_folds_that_become_ordered() -> None:
     )
 
 
+def test_the_reasons_of_folds_agree_with_the_rebalancing() -> None:
+    spent = by_one(workers=2, read=0.1, stage=0.6, fold=0.2)
+    [_, fold] = names_of(plan_of(SCRIPT))
+    choice = choose_tick(Situation(plan_of(SCRIPT, 2)), measured(spent, 0.0))
+    assert choice.choices.policies == ((fold, Policy.ORDERED),)
+    [reason] = [each for each in choice.reasons if each.startswith(f"{fold}: ")]
+    assert reason == f"{fold}: ordered, was speculative; rows before it are rebalanced"
+
+
 def test_readers_that_are_as_busy_as_others_keep_their_rows() -> None:
     even = {"read": (0.1, 0.1), "Unnest": (0.4, 0.4)}
     [reason] = chosen(even).reasons
-    assert reason == "rows of lines, stay; worker 0 works for 50%, at 1.00 times the mean"
+    assert reason == "rows of lines: stay; worker 0 works for 50%, at 1.00 times the mean"
 
 
 def test_a_worker_that_is_busy_with_keys_is_not_relieved_of_rows_that_others_read_too() -> None:
@@ -144,7 +153,7 @@ def test_one_owner_of_all_bins_gets_no_rows_from_itself() -> None:
     plan = plan_of(SCRIPT, 2)
     alone = replace(plan, assignment=Assignment(Owners(OwnerMap((0,) * BINS, 2))))
     [reason] = chosen(by_one(workers=2, read=0.1, stage=0.6, fold=0.2), plan=alone).reasons
-    assert reason == "rows of lines, stay; worker 0 owns all bins"
+    assert reason == "rows of lines: stay; worker 0 owns all bins"
 
 
 def test_folds_whose_policy_was_requested_stay_speculative() -> None:
@@ -159,18 +168,18 @@ def test_what_is_not_measured_changes_nothing() -> None:
     plan = plan_of(SCRIPT, 2)
     [reason] = choose_rebalancing(Situation(plan), Statistics()).reasons
     assert reason == (
-        "rows of lines, stay; no estimate, 0 of 2 intervals since the last tick are measured"
+        "rows of lines: stay; no estimate, 0 of 2 intervals since the last tick are measured"
     )
     spent = by_one(workers=2, read=0.1, stage=0.6, fold=0.2)
     known = measured(spent)
     [waits] = choose_rebalancing(Situation(plan, ages=(3,)), known).reasons
     assert waits == (
-        "rows of lines, stay; no estimate, 2 of 4 intervals since the last tick are measured"
+        "rows of lines: stay; no estimate, 2 of 4 intervals since the last tick are measured"
     )
     without = {name: of for name, of in spent.items() if name != "read"}
-    assert chosen(without).reasons == ("rows of lines, stay; no estimate of who reads how much",)
+    assert chosen(without).reasons == ("rows of lines: stay; no estimate of who reads how much",)
     [reason] = choose_rebalancing(Situation(plan_of(SCRIPT)), Statistics()).reasons
-    assert reason == "rows of lines, stay; there is one worker"
+    assert reason == "rows of lines: stay; there is one worker"
 
 
 def test_one_table_is_rebalanced_in_a_tick() -> None:
@@ -180,7 +189,7 @@ def test_one_table_is_rebalanced_in_a_tick() -> None:
     spent = {"read": (0.1, 0.0), one: (0.3, 0.0), other: (0.3, 0.0)}
     found = choose_rebalancing(Situation(plan), measured(spent, table="a"))
     assert [table for table, _ in found.tables] == ["a"]
-    assert found.reasons[1] == "rows of b, stay; another table is rebalanced first"
+    assert found.reasons[1] == "rows of b: stay; another table is rebalanced first"
 
 
 def test_owners_stay_in_a_tick_that_rebalances() -> None:
