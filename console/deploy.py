@@ -173,11 +173,14 @@ def _tell_common_parts(
 
 
 def _command_into(job: str, change: StateChange, script: str) -> str:
-    """Return the command that adds the script to a job, with the flags that concern it."""
+    """Return the command that adds the script to a job, with the flags that concern it.
+
+    Values of parameters may be secret, and this is printed, so they are not part of it.
+    """
     arguments = ["fsql", "deploy", script, "--into", job]
     context = click.get_current_context()
-    for name, value in context.params["parameters"]:
-        arguments += ["-D", f"{name}={value}"]
+    for name, _ in context.params["parameters"]:
+        arguments += ["-D", f"{name}=..."]
     for folder in function_folders(context):
         arguments += ["--functions", str(folder)]
     if context.params["directory"] is not None:

@@ -20,7 +20,7 @@ from fsql.job.join_deadline import JOIN_DEADLINE_SECONDS, JoinDeadline
 from fsql.job.leader_finder import LeaderFinder
 from fsql.job.node_network import LOOPBACK, NodeNetwork
 from fsql.job.open_files import raise_open_files_limit
-from fsql.job.planning import rows_max
+from fsql.job.planning import insert_limits
 from fsql.job.sinks import StandardOutput, job_consumers
 from fsql.runtime.cluster.coordinator_events import Finish
 from fsql.runtime.cluster.coordinator_node import CoordinatorNode
@@ -204,7 +204,7 @@ def _lead(  # noqa: PLR0913 - as run_coordinator
     logs = {front: LocalFrontLog(path) for front, path in job.front_logs().items()}
     plan = job.begin_contracted() if contracts else job.plan
     work = (description.job, 0, plan, job.fronts, outputs, data)
-    ends = rows_max(job.compiled, job.splits)
+    ends = insert_limits(job.compiled, job.splits)
     spec = JobSpec(*work, bool(logs), description.plan, job.encodings(), ends)
     transport = network.take_listener(key, listening)
     local = None if hosted is None else HostedTransport(transport, transport.address)

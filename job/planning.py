@@ -117,7 +117,7 @@ def choose_plan(compiled: Compiled, splits: Splits, options: RunOptions) -> Tick
     return verify_product("tick", plan)
 
 
-def rows_max(compiled: Compiled, splits: Splits) -> tuple[int, ...]:
+def insert_limits(compiled: Compiled, splits: Splits) -> tuple[int, ...]:
     """Return the number of rows after which each INSERT ends; () if the run ends with its input.
 
     Input that ends is read to its end, so that all engines find the same malformed rows after the last row.

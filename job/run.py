@@ -11,7 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 from fsql.job.outputs import open_outputs
-from fsql.job.planning import check_ends, choose_plan, rows_max
+from fsql.job.planning import check_ends, choose_plan, insert_limits
 from fsql.job.spark import check_sources, partitions_of, spark_run
 from fsql.runtime.drivers.local import Edges, LocalRun
 from fsql.runtime.drivers.operator_times import OperatorTimes
@@ -80,5 +80,5 @@ def open_run(
                 options.read_ahead_rows,
                 options.chunk_rows,
                 instrument=OperatorTimes(),
-                rows_max=rows_max(compiled, splits),
+                insert_limits=insert_limits(compiled, splits),
             )

@@ -68,8 +68,8 @@ class JobSpec:
     """A job as its coordinator needs it; `description` is for the drivers of its workers.
 
     `logged` says that some sources have a front log; `graph` is the digest of the plan,
-    which manifests name; `encodings` are those of the INSERTs whose rows workers encode.  `rows_max` has the
-    number of rows of each INSERT, if the job ends when all of them have released as many.
+    which manifests name; `encodings` are those of the INSERTs whose rows workers encode.  `insert_limits` has
+    the number of rows of each INSERT, if the job ends when all of them have released as many.
     """
 
     job: str
@@ -81,7 +81,7 @@ class JobSpec:
     logged: bool = False
     graph: str = ""
     encodings: Mapping[int, RowEncoding] = field(default_factory=dict)
-    rows_max: tuple[int, ...] = ()
+    insert_limits: tuple[int, ...] = ()
 
     @property
     def takes_snapshots(self) -> bool:

@@ -123,9 +123,9 @@ class Manifest(msgspec.Struct, frozen=True):
         """Return the position as a root position."""
         return Root(*self.position)
 
-    def rows_left_of(self, rows_max: tuple[int, ...]) -> tuple[int, ...]:
+    def rows_left_of(self, insert_limits: tuple[int, ...]) -> tuple[int, ...]:
         """Return how many rows each INSERT has from the position on, given their number in all."""
-        return rows_max if not rows_max or self.root == START else self.rows_left
+        return insert_limits if not insert_limits or self.root == START else self.rows_left
 
     def with_skipped(self, more: tuple[SkippedRange, ...], epoch: int, snapshot: int) -> Manifest:
         """Return a manifest of the same state under another snapshot number, with more skipped rows."""

@@ -35,7 +35,9 @@ class OutputRelease:
     ) -> None:
         """Begin at the position of `manifest`, before anything is released; `writers` write shards."""
         start = START if manifest is None else manifest.root
-        rows_left = spec.rows_max if manifest is None else manifest.rows_left_of(spec.rows_max)
+        rows_left = (
+            spec.insert_limits if manifest is None else manifest.rows_left_of(spec.insert_limits)
+        )
         self.deliveries = Deliveries(spec.outputs, writers, epoch, start, settings.bundle_rows_max)
         self.metrics = Metrics()
         """The metrics that are counted here: late rows and dead letters."""

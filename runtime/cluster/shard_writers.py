@@ -33,7 +33,7 @@ class ShardWriters:
         rows, which it has to count.
         """
         outputs = spec.outputs
-        written = not spec.rows_max and any(output.shard is not None for output in outputs)
+        written = not spec.insert_limits and any(output.shard is not None for output in outputs)
         self.count = workers if written and workers >= settings.shard_writers_min else 0
         """How many workers write shards, from number 0 on."""
         self._writers = {

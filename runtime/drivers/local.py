@@ -89,7 +89,7 @@ class LocalRun:
     """One run of a job.
 
     It ends when all input is used up, the job has stopped, or every INSERT has its maximum of rows, if all
-    have one in `rows_max`.
+    have one in `insert_limits`.
     """
 
     plan: TickPlan
@@ -103,7 +103,7 @@ class LocalRun:
     holder: Holder = field(default_factory=Holder)
     names: list[str] = field(default_factory=list)
     """The tables and splits of the fronts, by number."""
-    rows_max: Sequence[int] = ()
+    insert_limits: Sequence[int] = ()
     idle: bool = False
     """Whether nothing could be read when it was last tried, and all sources wait."""
     rows_passed: Counter[tuple[int, int]] = field(default_factory=Counter)
@@ -132,7 +132,7 @@ class LocalRun:
             [at for at, _ in readers],
             BarrierFirst(),
             instrument=self.instrument,
-            rows_left=self.rows_max,
+            rows_left=self.insert_limits,
         )
         started = time.monotonic()
         try:

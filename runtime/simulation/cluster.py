@@ -183,8 +183,8 @@ class SimulatedCluster:
         fronts = plan.fronts(self.splits)
         description = str(self.workers_wanted).encode()
         job = (self.job, 0, plan, fronts, self.outputs, description)
-        encodings, rows_max = self.run_settings.encodings(plan), self._workload.rows_max
-        return JobSpec(*job, encodings=encodings, rows_max=rows_max)
+        encodings, insert_limits = self.run_settings.encodings(plan), self._workload.insert_limits
+        return JobSpec(*job, encodings=encodings, insert_limits=insert_limits)
 
     def plan_of(self, description: bytes) -> TickPlan:
         """Return the plan of a coordinator's description of the job."""

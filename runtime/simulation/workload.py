@@ -29,17 +29,18 @@ if TYPE_CHECKING:
 class Workload:
     """A job: its tick plans by number of workers, and its input, the splits of each table.
 
-    `rows_max` has the number of rows of each INSERT, if the job ends when all of them have released as many.
+    `insert_limits` has the number of rows of each INSERT, if the job ends when all of them have released as
+    many.
     """
 
     name: str
     plan_of: Callable[[int, Policy | None], TickPlan]
     inputs: Mapping[int, Sequence[Rows]]
-    rows_max: tuple[int, ...] = ()
+    insert_limits: tuple[int, ...] = ()
 
     def outcome(self) -> Outcome:
         """Return the outcome of the job on one worker in one process."""
-        if self.rows_max:
+        if self.insert_limits:
             return self.outcome_without({})
         return run_in_memory(self.plan_of(1, None), self.inputs, seed=0, batch_rows=1000)
 
@@ -54,7 +55,7 @@ class Workload:
                     front = _SkippingFront(len(fronts), table, split, skipped)
                     fronts.append((PlacedFront(front, 0, table.ordinal), rows, table))
         placed = [at for at, _, _ in fronts]
-        cluster = Cluster(plan, placed, BarrierFirst(), rows_left=self.rows_max)
+        cluster = Cluster(plan, placed, BarrierFirst(), rows_left=self.insert_limits)
         for at, rows, table in fronts:
             cluster.read(at, chunk_of(rows, 0, table))
             cluster.end(at)

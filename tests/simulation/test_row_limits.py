@@ -57,12 +57,12 @@ def limited(seed: int) -> tuple[Workload, Outcome]:
         return choose(job.graph, workers=workers, fronts={0: splits}, policy=policy)
 
     known = [rows_at_most(insert.query) for insert in job.bound.inserts]
-    rows_max = tuple(rows for rows in known if rows is not None)
-    assert len(rows_max) == len(known)
+    insert_limits = tuple(rows for rows in known if rows is not None)
+    assert len(insert_limits) == len(known)
     inputs = {0: [[row(random, number) for number in range(ROWS)] for _ in range(splits)]}
-    workload = Workload(f"limits {rows_max}", plan_of, inputs, rows_max)
+    workload = Workload(f"limits {insert_limits}", plan_of, inputs, insert_limits)
     outcome = workload.outcome()
-    assert tuple(map(len, outcome.released)) == rows_max
+    assert tuple(map(len, outcome.released)) == insert_limits
     return workload, outcome
 
 
@@ -92,7 +92,7 @@ def test_jobs_end_with_their_last_rows() -> None:
 
 def test_the_rest_of_the_input_is_not_read() -> None:
     workload, expected = limited(2)
-    endless = replace(workload, rows_max=())
+    endless = replace(workload, insert_limits=())
     ended, read = run(2, workload, expected, PLAN), run(2, endless, endless.outcome(), PLAN)
     assert not ended.failure
     assert not read.failure
@@ -101,5 +101,5 @@ def test_the_rest_of_the_input_is_not_read() -> None:
 
 def test_a_count_that_snapshots_lack_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """The tester's test: each recovery begins to count again."""
-    monkeypatch.setattr(Manifest, "rows_left_of", lambda _, rows_max: rows_max)
+    monkeypatch.setattr(Manifest, "rows_left_of", lambda _, insert_limits: insert_limits)
     assert any(failures(range(seed, seed + 1), Coverage()) for seed in range(40))

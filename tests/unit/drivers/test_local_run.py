@@ -75,7 +75,7 @@ def test_a_complete_result_ends_a_run_at_its_last_row(tmp_path: Path, chunk_rows
 
     bounds: list[Root] = []
     plan = choose_plan(job, splits, RunOptions())
-    run = LocalRun(plan, Edges(splits, Taken()), chunk_rows=chunk_rows, rows_max=[2])
+    run = LocalRun(plan, Edges(splits, Taken()), chunk_rows=chunk_rows, insert_limits=[2])
     run.run()
     assert sorted(map(str, taken)) == ["2", "4", "bad", "worse"]
     assert (run.stopped, bounds[-1]) == (None, END)
