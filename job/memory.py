@@ -33,6 +33,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
+from fsql.compiler.durations import duration_us
 from fsql.compiler.sqltypes import (
     DATE_MAX,
     DATE_MIN,
@@ -81,12 +82,13 @@ class Table:
     Args:
         rows: an object with the Arrow PyCapsule interface, or a list of dictionaries.
         event_time: the event-time column; without one, rows are ordered by their number.
-            delay: by how much a row may be older than the greatest event time so far without being late.
+        delay: by how much a row may be older than the greatest event time so far without being late; a
+            `timedelta`, or a text such as "5 s" with the units of options of tables.
     """
 
     rows: Rows
     event_time: str | None = None
-    delay: timedelta = timedelta(0)
+    delay: timedelta | str = timedelta(0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +119,7 @@ def declare_tables(tables: Mapping[str, Table | Rows]) -> Memory:
         converted[name] = pa.table(columns, names=rows.column_names)
         columns_text = columns_of(zip(rows.column_names, map(str, types), strict=True))
         declarations.append(
-            declaration(name, [*columns_text, *watermark_of(table.event_time, table.delay)])
+            declaration(name, [*columns_text, *watermark_of(name, table.event_time, table.delay)])
         )
     return Memory("\n".join(declarations), converted)
 
@@ -232,13 +234,30 @@ def columns_of(columns: Iterable[tuple[str, str]]) -> list[str]:
     return [f"{quote(name)} {sql_type}" for name, sql_type in columns]
 
 
-def watermark_of(event_time: str | None, delay: timedelta) -> list[str]:
-    """Return the WATERMARK of a CREATE TABLE statement, if the table has an event time."""
+def watermark_of(table: str, event_time: str | None, delay: timedelta | str) -> list[str]:
+    """Return the WATERMARK of a CREATE TABLE statement, if the table has an event time.
+
+    Raises:
+        FsqlError: E542, if the delay is not a duration.
+    """
     if event_time is None:
         return []
-    time, delay_us = quote(event_time), delay // _MICROSECONDS
+    time, delay_us = quote(event_time), _delay_us(table, delay)
     seconds = f"{delay_us // 10**6}.{delay_us % 10**6:06d}"
     return [f"WATERMARK FOR {time} AS {time} - INTERVAL '{seconds}' SECOND"]
+
+
+def _delay_us(table: str, delay: object) -> int:
+    found = None
+    if isinstance(delay, str):
+        found = duration_us(delay)
+    elif isinstance(delay, timedelta) and delay >= timedelta(0):
+        found = delay // _MICROSECONDS
+    if found is None:
+        message = f'the delay of table "{table}" is not a duration: it is {delay!r}'
+        helps = ('write datetime.timedelta(seconds=5) or "5 s"',)
+        raise FsqlError([Diagnostic("E542", message, helps=helps)])
+    return found
 
 
 def declaration(name: str, parts: Iterable[str], options: str = "") -> str:

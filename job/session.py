@@ -62,6 +62,7 @@ if TYPE_CHECKING:
     from fsql.job.live_changes import Keep, LiveChanges
     from fsql.job.live_queries import Late
     from fsql.job.memory import Rows, Table
+    from fsql.job.session_table import ColumnType
     from fsql.runtime.dataflow.metrics import Metrics
     from fsql.runtime.ports import Release
 
@@ -164,23 +165,26 @@ class Session:
     def declare(
         self,
         name: str,
-        columns: Mapping[str, str] | pa.Schema,
+        columns: Mapping[str, ColumnType] | pa.Schema,
         *,
         event_time: str | None = None,
-        delay: dt.timedelta = dt.timedelta(0),
+        delay: dt.timedelta | str = dt.timedelta(0),
         key: Sequence[str] = (),
     ) -> None:
         """Declare a table of the session, which `insert` fills.
 
         Args:
             name: the name of the table.
-            columns: the SQL type of each column, `{"word": "STRING", "n": "BIGINT"}`, or an Arrow schema.
+            columns: the type of each column, as SQL writes it or of Python,
+                `{"word": "STRING", "n": int}`, or an Arrow schema.
             event_time: the event-time column; without one, rows are ordered by their number.
-            delay: by how much a row may be older than the greatest event time so far without being late.
+            delay: by how much a row may be older than the greatest event time so far without being late; a
+                `timedelta`, or a text such as "5 s" with the units of options of tables.
             key: columns of the key; with a key, the rows are changes, and replace the row of their key.
 
         Raises:
             QueryError: if a type or a column is not valid.
+            ConnectorError: if a type of Python has no SQL type, or the delay is not a duration.
             SessionError: if the session has a table of that name, or is closed.
         """
         with raise_typed_errors(), self._live.use():

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import timedelta
-from typing import TYPE_CHECKING, Final
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import pyarrow as pa
 
@@ -17,6 +18,18 @@ from fsql.runtime.arrow_schema import sql_type_of
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+ColumnType: TypeAlias = "str | type"
+"""A type as SQL writes it, or a type of Python."""
+_TYPES: Final[Mapping[type, str]] = {
+    str: "STRING",
+    int: "BIGINT",
+    float: "DOUBLE",
+    bool: "BOOLEAN",
+    bytes: "BYTES",
+    datetime: "TIMESTAMP",
+    date: "DATE",
+    time: "TIME",
+}
 _OPERATION: Final = "op"
 _UPSERT: Final = ", 'changes' = 'upsert'"
 
@@ -28,13 +41,13 @@ class TableDeclaration:
     name: str
     columns: Sequence[tuple[str, str]]
     event_time: str | None = None
-    delay: timedelta = timedelta(0)
+    delay: timedelta | str = timedelta(0)
     key: tuple[str, ...] = ()
 
     @property
     def statement(self) -> str:
         """Return the CREATE TABLE statement."""
-        parts = [*columns_of(self.columns), *watermark_of(self.event_time, self.delay)]
+        parts = [*columns_of(self.columns), *watermark_of(self.name, self.event_time, self.delay)]
         if self.key:
             parts.append(f"PRIMARY KEY ({', '.join(map(quote, self.key))}) NOT ENFORCED")
         return declaration(self.name, parts, _UPSERT if self.key else "")
@@ -84,12 +97,12 @@ class SessionTable:
 
 
 def columns_as_declared(
-    table: str, columns: Mapping[str, str] | pa.Schema
+    table: str, columns: Mapping[str, ColumnType] | pa.Schema
 ) -> tuple[tuple[str, str], ...]:
     """Return names and SQL types of columns.
 
     Raises:
-        FsqlError: E542, if there are none, or an Arrow type has no SQL type.
+        FsqlError: E542, if there are none, or a type of Arrow or Python has no SQL type.
     """
     if not isinstance(columns, Mapping | pa.Schema):
         raise TypeError('columns are {"name": "TYPE", …}, or an Arrow schema')
@@ -97,7 +110,7 @@ def columns_as_declared(
         helps = ('give the type of each column: {"word": "STRING"}',)
         raise FsqlError([Diagnostic("E542", f'table "{table}" has no columns', helps=helps)])
     if isinstance(columns, Mapping):
-        return tuple(columns.items())
+        return tuple((name, _sql_text(table, name, of)) for name, of in columns.items())
     found = []
     for each in columns:
         sql_type = sql_type_of(each.type)
@@ -106,3 +119,24 @@ def columns_as_declared(
             raise FsqlError([Diagnostic("E542", message, helps=("declare it with another type",))])
         found.append((each.name, str(sql_type)))
     return tuple(found)
+
+
+def _sql_text(table: str, column: str, of: object) -> str:
+    """Return a type as SQL writes it.
+
+    Raises:
+        FsqlError: E542.
+    """
+    # A value that is not a type may not have a hash.
+    found = of if isinstance(of, str) else _TYPES.get(of) if isinstance(of, type) else None
+    if found is not None:
+        return found
+    text = f"{of.__module__}.{of.__qualname__}" if isinstance(of, type) else str(of)
+    message = f'column "{column}" of table "{table}" has no SQL type: it is {text}'
+    names = [each.__name__ for each in _TYPES]
+    help_ = (
+        'write it as SQL, with its digits: "DECIMAL(10, 2)"'
+        if of is Decimal
+        else f'write it as SQL, for example "STRING", or as {", ".join(names[:-1])} or {names[-1]}'
+    )
+    raise FsqlError([Diagnostic("E542", message, helps=(help_,))])
