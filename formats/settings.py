@@ -33,6 +33,10 @@ class Settings:
         assert declared is not None, f"{self.connector.name} has no option {key}"
         return self._given.get(key, declared.default)
 
+    def gives(self, key: str) -> bool:
+        """Return whether the table has an option, and not its default."""
+        return key in self._given
+
     def text(self, key: str) -> str:
         """Return the value of an option that is required or has a default."""
         value = self.optional(key)

@@ -112,6 +112,7 @@ IN_NO_CASE = {
     "E704": "a directory with files; tests/cli/test_init.py has it",
     "E711": "a file of cases; tests/cli/test_cases.py has it",
     "E712": "a file of cases; tests/cli/test_cases.py has it",
+    "W207": "the first line of a file; tests/cli/test_inferred_columns.py has it",
     "W501": "fsql check, where a file is not there; tests/cli/test_input_warnings.py has it",
     "W502": "rejects without a path; tests/cli/test_input_warnings.py has it",
     "W503": "a first row of a file; tests/cli/test_input_warnings.py has it",

@@ -10,6 +10,7 @@ from fsql.compiler.binder.catalog import ComputedColumnEntry, TableEntry
 from fsql.compiler.binder.enforced_keys import with_enforced_key
 from fsql.compiler.binder.expression import ExpressionBinder
 from fsql.compiler.binder.format_columns import check_format_columns
+from fsql.compiler.binder.header_values import warn_of_values_in_header
 from fsql.compiler.binder.inspect import find_kind
 from fsql.compiler.binder.message_keys import value_columns, with_message_key
 from fsql.compiler.binder.metadata import mark_metadata_time, metadata_columns
@@ -214,6 +215,8 @@ def _with_inferred_columns(
         columns = context.infer(name.name, given, name.span)
     except FsqlError as error:
         raise Refusal(replace(error.diagnostics[0], primary=Label(name.span))) from None
+    if options.format is not None and options.format.name == "csv":
+        warn_of_values_in_header(columns, options, name.span, context)
     return replace(table, columns=(*columns, *table.columns))
 
 

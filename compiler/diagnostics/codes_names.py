@@ -230,5 +230,12 @@ NAME_ROWS: Final[tuple[Row, ...]] = (
         "Write the digits, and how many of them are after the point: DECIMAL(18, 4).",
         "CREATE TABLE t (price NUMERIC) WITH ('connector' = 'file', 'path' = 't.jsonl');",
     ),
+    (
+        "W207",
+        "header has values",
+        "The first line of a CSV file names the columns; here a name is a value like those of its column.",
+        "If the first line is a row, declare `'header' = 'false'`; the columns are `column1` and so on.",
+        "SELECT * FROM 'rows.csv';  -- a file that begins with 1,2026-01-01",
+    ),
 )
 """The rows, by code."""

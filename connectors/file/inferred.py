@@ -49,7 +49,7 @@ def infer_columns(
     for file in found:
         context.resolve(str(file.path))
     if settings.reads_changes or has_envelope(settings):
-        raise _inference_error(found[0], "its records are changes")
+        raise _inference_error(found[0], NotInferredError("its records are changes"))
     try:
         if has_layout(settings, Layout.FILE):
             columns = infer_file_columns(found[0].path, settings)
@@ -60,7 +60,7 @@ def infer_columns(
         columns = (*columns, *(Column(name, _type_in(found, name)) for name in partitions))
         _check_names(columns)
     except NotInferredError as error:
-        raise _inference_error(found[0], str(error)) from None
+        raise _inference_error(found[0], error) from None
     return columns
 
 
@@ -93,10 +93,9 @@ def _check_names(columns: Schema) -> None:
         raise NotInferredError("it has a column twice")
 
 
-def _inference_error(file: FoundFile, reason: str) -> FsqlError:
+def _inference_error(file: FoundFile, reason: NotInferredError) -> FsqlError:
     message = f'the columns of "{file.path}" cannot be inferred: {reason}'
-    helps = ("declare the columns in CREATE TABLE",)
-    return FsqlError([Diagnostic("E225", message, helps=helps)])
+    return FsqlError([Diagnostic("E225", message, helps=(reason.help,))])
 
 
 def _samples(found: Sequence[FoundFile], settings: Settings) -> list[bytes]:

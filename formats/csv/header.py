@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from fsql.formats.csv.records import Dialect
 
 
-_DELIMITERS: Final[Mapping[str, str]] = {",": ",", ";": ";", "\t": "\\t", "|": "|"}
+DELIMITERS: Final[Mapping[str, str]] = {",": ",", ";": ";", "\t": "\\t", "|": "|"}
 """Delimiters that are common, and how the option is written."""
 _NAMES_MAX: Final = 16
 
@@ -73,7 +73,7 @@ def _note(names: Sequence[str]) -> str:
 
 def _help(missing: str, names: Sequence[str], wanted: Sequence[str]) -> str:
     """Return what to do about a header with these names, which lacks a column."""
-    for delimiter, written in _DELIMITERS.items():
+    for delimiter, written in DELIMITERS.items():
         if any(missing in name.split(delimiter) for name in names if delimiter in name):
             return f"declare 'delimiter' = '{written}', if that is the delimiter of the file"
     near = near_name(missing, names)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.functions.casts import cast_value
 from fsql.compiler.functions.failure import RowFailure
 from fsql.compiler.schema import Column
 from fsql.compiler.sqltypes import BOOLEAN, DOUBLE, NULL, STRING, SqlType
+from fsql.formats.csv.header import DELIMITERS
 from fsql.formats.csv.records import Dialect, Field, split_record
 from fsql.formats.inferred_types import (
     NotInferredError,
@@ -27,6 +29,9 @@ if TYPE_CHECKING:
 _LINES_MAX: Final = 100
 """In a record with more lines, an open quote is considered never closed."""
 
+_EXAMINED: Final = 100
+"""The number of records that show the delimiter."""
+
 
 def infer_columns(samples: Sequence[bytes], settings: Settings) -> Schema:
     """Return the columns; without a header they are `column1` and so on.
@@ -35,12 +40,14 @@ def infer_columns(samples: Sequence[bytes], settings: Settings) -> Schema:
     because it is probably a code.
 
     Raises:
-        NotInferredError: if there is no header, or no record.
+        NotInferredError: if there is no header, or no record; or if the records have another delimiter.
     """
     records = _records(samples[0], Dialect.of(settings))
     first = next(records, None)
     if first is None:
         raise NotInferredError("it has no record")
+    if len(first) == 1 and not settings.gives("delimiter"):
+        _check_delimiter(samples[0], settings)
     has_header = settings.flag("header")
     names = [
         field.text if has_header else f"column{number}" for number, field in enumerate(first, 1)
@@ -55,6 +62,28 @@ def infer_columns(samples: Sequence[bytes], settings: Settings) -> Schema:
                 for known, field in zip(types, record, strict=True)
             ]
     return tuple(Column(name, declared_type(each)) for name, each in zip(names, types, strict=True))
+
+
+def _check_delimiter(sample: bytes, settings: Settings) -> None:
+    """Check that records of one field do not have several fields with another delimiter.
+
+    Raises:
+        NotInferredError: if the first records have the same number of fields, more than one.
+    """
+    dialect = Dialect.of(settings)
+    for delimiter, written in DELIMITERS.items():
+        if delimiter in dialect:
+            continue
+        records = islice(_records(sample, dialect._replace(delimiter=delimiter)), _EXAMINED)
+        counts = {len(record) for record in records}
+        if len(counts) == 1 and counts != {1}:
+            reason = (
+                f"its records have 1 field with the delimiter '{dialect.delimiter}',"
+                f" and {counts.pop()} with '{written}'"
+            )
+            table = f"('connector' = 'file', 'path' = '{settings.text('path')}', 'format' = 'csv'"
+            help_ = f"declare it: CREATE TABLE t WITH {table}, 'delimiter' = '{written}')"
+            raise NotInferredError(reason, help_)
 
 
 def _records(sample: bytes, dialect: Dialect) -> Iterator[list[Field]]:

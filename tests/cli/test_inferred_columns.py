@@ -134,6 +134,80 @@ def test_what_is_refused(directory: Path, script: str, error: str) -> None:
     assert said.err.startswith(error.format(directory)), said.err
 
 
+def test_a_first_line_of_values(directory: Path) -> None:
+    (directory / "rows.csv").write_text("1,2026-01-01,vase\n2,2026-01-02,lamp\n")
+    (directory / "years.csv").write_text("land,2020,2021\nA,1,2\n")
+    (directory / "words.csv").write_text("1,vase\nx,lamp\n")
+    said = fsql("check", "-e", "SELECT vase FROM 'rows.csv'")
+    table = (
+        "CREATE TABLE t WITH ('connector' = 'file', 'path' = 'rows.csv', 'format' = 'csv',"
+        " 'header' = '{}')"
+    )
+    assert said.err.startswith(
+        f"""\
+warning[FSQL-W207]: header has values
+ --> <command line>:1:18
+  |
+1 | SELECT vase FROM 'rows.csv'
+  |                  ^^^^^^^^^^ its first line has "1", a value like those of the column
+  = help: if the first line is a row, declare it: {table.format("false")}
+"""
+    )
+    for path in ("years", "words"):
+        assert fsql("run", "-e", f"SELECT * FROM '{path}.csv'").err.count("W207") == 0
+    true, false = (
+        fsql("run", "--format", "json", "-e", f"{table.format(value)}; SELECT * FROM t")
+        for value in ("true", "false")
+    )
+    assert (true.code, true.out) == (0, '{"1":2,"2026-01-01":"2026-01-02","vase":"lamp"}\n')
+    assert "W207" not in true.err
+    assert false.out == (
+        '{"column1":1,"column2":"2026-01-01","column3":"vase"}\n'
+        '{"column1":2,"column2":"2026-01-02","column3":"lamp"}\n'
+    )
+
+
+@pytest.mark.parametrize(
+    ("delimiter", "written"),
+    [(";", ";"), ("\t", "\\t"), ("|", "|")],
+    ids=["semicolon", "tab", "bar"],
+)
+def test_another_delimiter(directory: Path, delimiter: str, written: str) -> None:
+    lines = ["kind,price", '"pen, blue",1', "ink,2"]
+    text = "".join(f"{line}\n" for line in lines).replace(",", delimiter)
+    (directory / "rows.csv").write_text(text)
+    said = fsql("run", "-e", "SELECT * FROM 'rows.csv'")
+    table = (
+        "CREATE TABLE t WITH ('connector' = 'file', 'path' = 'rows.csv', 'format' = 'csv',"
+        f" 'delimiter' = '{written}')"
+    )
+    assert (said.code, said.err) == (
+        1,
+        f"""\
+error[FSQL-E225]: the columns of "{directory}/rows.csv" cannot be inferred: its records have 1 field with the\
+ delimiter ',', and 2 with '{written}'
+ --> <command line>:1:15
+  |
+1 | SELECT * FROM 'rows.csv'
+  |               ^^^^^^^^^^
+  = help: declare it: {table}
+""",
+    )
+    said = fsql("run", "-q", "-e", f"{table}; SELECT price FROM t")
+    assert (said.code, said.out) == (0, '{"price":1}\n{"price":2}\n')
+
+
+def test_records_of_one_field(directory: Path) -> None:
+    rows = directory / "rows.csv"
+    rows.write_text("a;b\n1;2\n")
+    table = "CREATE TABLE t WITH ('connector' = 'file', 'path' = 'rows.csv', 'format' = 'csv',"
+    said = fsql("run", "-q", "-e", f"{table} 'delimiter' = ','); SELECT * FROM t")
+    assert (said.code, said.out) == (0, '{"a;b":"1;2"}\n')
+    rows.write_text("note\none; two\nthree; four\n")
+    said = fsql("run", "-q", "-e", "SELECT * FROM 'rows.csv'")
+    assert (said.code, said.out) == (0, '{"note":"one; two"}\n{"note":"three; four"}\n')
+
+
 def test_a_declared_table_says_that_its_file_is_of_another_form(tmp_path: Path) -> None:
     """Each file has one line, which begins with the bytes by which the form is known."""
     line = '{"a": 1}\n'
