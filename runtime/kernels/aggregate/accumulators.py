@@ -28,8 +28,7 @@ from fsql.runtime.kernels.aggregate.extremes import Extreme, RetractableExtreme
 from fsql.runtime.kernels.aggregate.integer_sum import IntegerSum
 from fsql.runtime.kernels.aggregate.matches import Matches
 from fsql.runtime.kernels.aggregate.moments import Bits, Moments, NumberStates
-from fsql.runtime.kernels.aggregate.nth_last import NthLast
-from fsql.runtime.kernels.aggregate.nth_value import NthValue
+from fsql.runtime.kernels.aggregate.nth_value import NthLast, NthValue
 from fsql.runtime.kernels.aggregate.ordered_values import OrderedValues
 from fsql.runtime.kernels.aggregate.python_states import KeptRows, PythonStates
 from fsql.runtime.kernels.aggregate.slot_states import SlotStates
