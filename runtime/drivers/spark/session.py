@@ -59,9 +59,11 @@ appender.log.layout.pattern = %d{yy/MM/dd HH:mm:ss} %p %c{1}: %m%n%ex
 """
 
 _REASON: Final = re.compile(
-    r'^Exception in thread "main".*|(?<=Application has been killed\. Reason: ).*', re.MULTILINE
+    r'^Exception in thread "main".*|(?<=Application has been killed\. Reason: ).*'
+    r"|^java\.lang\.OutOfMemoryError.*",
+    re.MULTILINE,
 )
-"""Why Spark's launcher has ended, or why its master has ended the application."""
+"""Why Spark's launcher or its Java process has ended, or why its master has ended the application."""
 
 _DAEMON: Final = "fsql.job.spark_daemon"
 """The module from whose process Spark forks its Python processes."""
@@ -107,7 +109,8 @@ def spark_session(
             if not is_of_spark(error):
                 raise
             log = keep_log(folder)
-            raise spark_error(error, f"read {log}", reasons_in(log)) from None
+            reasons = reasons_in(log)
+            raise spark_error(error, remedy_of(log, reasons), reasons) from None
 
 
 def check_spark(master: str) -> None:
@@ -125,6 +128,13 @@ def check_spark(master: str) -> None:
 def reasons_in(log: Path) -> list[str]:
     """Return the last reason for the end of Spark that a log gives, if there is one."""
     return _REASON.findall(log.read_text(errors="replace"))[-1:]
+
+
+def remedy_of(log: Path, reasons: Sequence[str]) -> str:
+    """Return what to do about the end of Spark, given its log and the reasons in it."""
+    if any("OutOfMemoryError" in each for each in reasons):
+        return f"give Java more memory, SPARK_DRIVER_MEMORY=8g in the environment; read {log}"
+    return f"read {log}"
 
 
 def _settings(master: str, partitions: int, folder: Path) -> dict[str, str]:

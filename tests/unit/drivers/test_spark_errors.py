@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from fsql.runtime.drivers.spark.errors import spark_error
-from fsql.runtime.drivers.spark.session import reasons_in
+from fsql.runtime.drivers.spark.session import reasons_in, remedy_of
 
 
 class _JavaGoneError(Exception):
@@ -37,3 +37,18 @@ def test_the_reason_is_taken_from_the_log(tmp_path: Path) -> None:
     assert reasons_in(log) == ['Exception in thread "main" java.lang.Error: a']
     log.write_text("nothing\n")
     assert reasons_in(log) == []
+
+
+def test_java_without_memory_has_a_remedy(tmp_path: Path) -> None:
+    log = tmp_path / "spark.log"
+    log.write_text(
+        "26/01/01 12:00:00 ERROR Executor: Exception in task 0.0 in stage 0.0 (TID 0)\n"
+        "java.lang.OutOfMemoryError: Java heap space\n"
+        "\tat a.b\n"
+        "26/01/01 12:00:01 WARN BlockManager: Putting block rdd_5_1 failed\n"
+    )
+    reasons = reasons_in(log)
+    assert reasons == ["java.lang.OutOfMemoryError: Java heap space"]
+    remedy = "give Java more memory, SPARK_DRIVER_MEMORY=8g in the environment; read "
+    assert remedy_of(log, reasons) == f"{remedy}{log}"
+    assert remedy_of(log, []) == f"read {log}"
