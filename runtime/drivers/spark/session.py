@@ -31,7 +31,7 @@ from fsql.runtime.drivers.spark.waiting import (
 from fsql.runtime.hidden_pandas import show_pandas
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from pyspark.sql import SparkSession
