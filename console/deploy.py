@@ -147,10 +147,10 @@ def _warn_of_machines(reporter: Reporter, cluster: ClusterDirectory, request: De
 
 def _tell_addition(reporter: Reporter, addition: Addition, name: str, script: str) -> None:
     """Print which statements of a script a job has, and which are added to it."""
-    lines = [f"{script}, added to the script of {name}:"]
+    lines = [f"{script}, compared with the script of {name}:"]
     if addition.compiled is None:
         lines = [f"{name} has all INSERTs of {script} already, so it is not changed:"]
-    lines += [f"  {what}: added" for what in addition.added]
+    lines += [f"  {what}: to be added" for what in addition.added]
     lines += [f"  {what}: as in the script of {name}" for what in addition.shared]
     fields = {"job": name, "added": addition.added, "shared": addition.shared}
     reporter.inform("script_added", fields, "".join(f"{line}\n" for line in lines))

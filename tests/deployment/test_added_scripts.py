@@ -153,12 +153,12 @@ def test_the_script_of_the_job_can_be_changed_and_deployed_again(change: Change)
     change.start(COUNT_SINK + COUNTS)
     said = add(change, OFTEN)
     path = change.directory.parent / "other" / "other.sql"
-    heading = f"{path}, added to the script of job:\n"
+    heading = f"{path}, compared with the script of job:\n"
     assert said.err[said.err.index(heading) :] == (
         f"{heading}"
-        "  view per_word: added\n"
-        "  table often: added\n"
-        "  INSERT INTO often: added\n"
+        "  view per_word: to be added\n"
+        "  table often: to be added\n"
+        "  INSERT INTO often: to be added\n"
         "  table lines: as in the script of job\n"
         "job continues with the new plan\n"
     )
