@@ -17,7 +17,7 @@ from functools import lru_cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
-from fsql.compiler.binder.python_functions import declared_types
+from fsql.compiler.binder.ddl.python_functions import declared_types
 from fsql.compiler.binder.report import Refusal
 from fsql.compiler.diagnostics import FsqlError
 from fsql.compiler.expression import Call, walk_with_bodies

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 
 from fsql.compiler import syntax
 from fsql.compiler.binder.catalog import TableEntry, ViewEntry
-from fsql.compiler.binder.settings import IDLE, idle_of_script
-from fsql.compiler.binder.time_to_live import is_setting, read_setting
-from fsql.compiler.binder.time_zone import SETTING as TIME_ZONE
-from fsql.compiler.binder.time_zone import zone_of_script
+from fsql.compiler.binder.ddl.settings import IDLE, idle_of_script
+from fsql.compiler.binder.ddl.time_to_live import is_setting, read_setting
+from fsql.compiler.binder.expressions.time_zone import SETTING as TIME_ZONE
+from fsql.compiler.binder.expressions.time_zone import zone_of_script
 from fsql.compiler.databases import DATABASE
 from fsql.compiler.logical import Table
 from fsql.compiler.serialize import digest

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from fsql.compiler.binder.forms import FORMS
-from fsql.compiler.binder.other_aggregates import OTHER_AGGREGATES
+from fsql.compiler.binder.aggregates.other_aggregates import OTHER_AGGREGATES
+from fsql.compiler.binder.expressions.forms import FORMS
 from fsql.compiler.diagnostics import FsqlError
 from fsql.compiler.diagnostics.codes import CODES
 from fsql.compiler.functions.aggregates import AGGREGATES

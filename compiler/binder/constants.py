@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Final
 
 from fsql.compiler import syntax
 from fsql.compiler.binder.catalog import TableEntry
-from fsql.compiler.binder.expression import ExpressionBinder
-from fsql.compiler.binder.operators import call, unify
+from fsql.compiler.binder.expressions.expression import ExpressionBinder
+from fsql.compiler.binder.expressions.operators import call, unify
 from fsql.compiler.binder.relation import Relation, project
 from fsql.compiler.binder.report import refusal
 from fsql.compiler.binder.scope import Scope, quantity_text

@@ -5,18 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from fsql.compiler.binder.joins.skew import Skews
 from fsql.compiler.binder.limits import SCANS_MAX
 from fsql.compiler.binder.report import refusal
-from fsql.compiler.binder.skew import Skews
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from fsql.compiler.binder.catalog import Catalog, TableEntry
-    from fsql.compiler.binder.declared_functions import Functions
+    from fsql.compiler.binder.ddl.declared_functions import Functions
+    from fsql.compiler.binder.ddl.time_to_live import TimeToLive
     from fsql.compiler.binder.report import Report
     from fsql.compiler.binder.source_spans import SourceSpans
-    from fsql.compiler.binder.time_to_live import TimeToLive
     from fsql.compiler.connectors import Declarations
     from fsql.compiler.surroundings import Infer
     from fsql.compiler.text.source import Span

@@ -10,10 +10,17 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler import syntax
-from fsql.compiler.binder.asof_join import join_as_of
-from fsql.compiler.binder.changelog_arguments import makes_changelog
+from fsql.compiler.binder.changelogs.changelog_arguments import makes_changelog
 from fsql.compiler.binder.constants import one_row, one_row_of
-from fsql.compiler.binder.join import (
+from fsql.compiler.binder.expressions.row_time import select_calls_row_time
+from fsql.compiler.binder.joins.asof_join import join_as_of
+from fsql.compiler.binder.joins.conditions import (
+    bind_conditions,
+    bind_on,
+    keep_where,
+    where_between,
+)
+from fsql.compiler.binder.joins.join import (
     check_names,
     join,
     keeps_rows,
@@ -21,8 +28,9 @@ from fsql.compiler.binder.join import (
     side_by_side,
     unbounded_join,
 )
-from fsql.compiler.binder.join_conditions import bind_conditions, bind_on, keep_where, where_between
-from fsql.compiler.binder.join_refusals import (
+from fsql.compiler.binder.joins.outer_join import outer_join
+from fsql.compiler.binder.joins.padded_elements import join_elements
+from fsql.compiler.binder.joins.refusals import (
     HALF_BOUNDED,
     NO_KEY,
     UPDATING_WINDOW,
@@ -31,44 +39,38 @@ from fsql.compiler.binder.join_refusals import (
     pairs_all_rows,
     time_names,
 )
-from fsql.compiler.binder.lateral import (
+from fsql.compiler.binder.joins.temporal_join import join_versions, versioned_table
+from fsql.compiler.binder.joins.using import equalities, merge, merged_columns
+from fsql.compiler.binder.limits import check_relations
+from fsql.compiler.binder.relation import Relation, apply_alias, relation_of
+from fsql.compiler.binder.report import Refusal, refusal
+from fsql.compiler.binder.row_patterns.match_recognize import match_recognize
+from fsql.compiler.binder.subqueries.lateral import (
     as_elements,
     bind_lateral,
     gives_elements,
     unnest,
 )
-from fsql.compiler.binder.lateral_clause import (
+from fsql.compiler.binder.subqueries.lateral_clause import (
     condition_of,
     keeps_outer,
     null_unless,
     reads_tables,
 )
-from fsql.compiler.binder.lateral_join import LateralBinder
-from fsql.compiler.binder.lateral_scope import first_dependent, is_lateral
-from fsql.compiler.binder.limits import check_relations
-from fsql.compiler.binder.match_recognize import match_recognize
-from fsql.compiler.binder.outer_join import outer_join
-from fsql.compiler.binder.padded_elements import join_elements
-from fsql.compiler.binder.relation import Relation, apply_alias, relation_of
-from fsql.compiler.binder.report import Refusal, refusal
-from fsql.compiler.binder.row_time import select_calls_row_time
+from fsql.compiler.binder.subqueries.lateral_join import LateralBinder
+from fsql.compiler.binder.subqueries.lateral_scope import first_dependent, is_lateral
 from fsql.compiler.binder.table_functions import bind_table_function
 from fsql.compiler.binder.tables import table_of, with_row_time
-from fsql.compiler.binder.temporal_join import join_versions, versioned_table
-from fsql.compiler.binder.using import equalities, merge, merged_columns
-from fsql.compiler.logical import (
-    JoinKind,
-    append_only,
-)
+from fsql.compiler.logical import JoinKind, append_only
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from fsql.compiler.binder.context import Context
-    from fsql.compiler.binder.lateral_join import LateralRows, RowsBinder, SubqueryBinder
+    from fsql.compiler.binder.joins.using import Pair
     from fsql.compiler.binder.query_binder import QueryBinder
     from fsql.compiler.binder.references import Condition
-    from fsql.compiler.binder.using import Pair
+    from fsql.compiler.binder.subqueries.lateral_join import LateralRows, RowsBinder, SubqueryBinder
     from fsql.compiler.expression import Expression
     from fsql.compiler.text.source import Span
 
@@ -338,11 +340,10 @@ class FromBinder:
         if found.finish is None and condition is not None:
             fields = side_by_side(source.relation, found.relation)
             on += bind_conditions(condition, fields, self.context)
+        rows = FromResult(found.relation)
         if outer:
-            return self._outer_join(
-                JoinKind.LEFT, source, FromResult(found.relation), on, written.span
-            )
-        joined = self._join(source, FromResult(found.relation), on, written.span, keyed=False)
+            return self._outer_join(JoinKind.LEFT, source, rows, on, written.span)
+        joined = self._join(source, rows, on, written.span, keyed=False)
         assert joined is not None, "without an equality, the key is a constant"
         if found.finish is None:
             return joined
@@ -361,9 +362,8 @@ class FromBinder:
         return LateralBinder(source, *binders, self.context, outer, self._join_part).bind(written)
 
     def _join_part(self, context: Context, outer: Relation, part: syntax.Derived) -> Relation:
-        return (
-            replace(self, context=context, where=()).join_lateral(FromResult(outer), part).relation
-        )
+        binder = replace(self, context=context, where=())
+        return binder.join_lateral(FromResult(outer), part).relation
 
     def _join(
         self,

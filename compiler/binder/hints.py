@@ -6,11 +6,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler import syntax
+from fsql.compiler.binder.ddl.time_to_live import TimeToLive, read_duration
+from fsql.compiler.binder.joins.skew import Skews
 from fsql.compiler.binder.report import not_implemented, refusal
 from fsql.compiler.binder.scope import names_text
-from fsql.compiler.binder.skew import Skews
 from fsql.compiler.binder.state_ttl import SideLifetimes
-from fsql.compiler.binder.time_to_live import TimeToLive, read_duration
 from fsql.compiler.diagnostics import Diagnostic, Label
 from fsql.compiler.diagnostics.near_names import near_name
 

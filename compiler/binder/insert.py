@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 from fsql.compiler import syntax
 from fsql.compiler.binder.catalog import TableEntry, ViewEntry
-from fsql.compiler.binder.changes import resolve_changes
-from fsql.compiler.binder.conditionals import make_cast
+from fsql.compiler.binder.changelogs.changes import resolve_changes
 from fsql.compiler.binder.constants import bind_values
+from fsql.compiler.binder.ddl.metadata import with_written_metadata
+from fsql.compiler.binder.ddl.partitions import check_written
+from fsql.compiler.binder.expressions.conditionals import make_cast
 from fsql.compiler.binder.insert_clauses import overwritten, resolve_conflicts, static_values
 from fsql.compiler.binder.limits import check_depth
-from fsql.compiler.binder.metadata import with_written_metadata
-from fsql.compiler.binder.partitions import check_written
 from fsql.compiler.binder.query import bind_query
 from fsql.compiler.binder.relation import check_column_names, project
 from fsql.compiler.binder.report import Abandoned, Refusal, no_column, refusal

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Final
 
 from fsql.compiler import syntax
 from fsql.compiler.analysis.properties import derived_keys, latest_keys
-from fsql.compiler.binder.conditionals import make_cast
-from fsql.compiler.binder.expression import ExpressionBinder
-from fsql.compiler.binder.operators import call
+from fsql.compiler.binder.expressions.conditionals import make_cast
+from fsql.compiler.binder.expressions.expression import ExpressionBinder
+from fsql.compiler.binder.expressions.operators import call
 from fsql.compiler.binder.relation import column_refs, project
 from fsql.compiler.binder.report import no_column, not_implemented, refusal
 from fsql.compiler.binder.scope import Scope, matches, names_text

@@ -6,10 +6,10 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler import syntax
-from fsql.compiler.binder import records
+from fsql.compiler.binder.expressions import records
+from fsql.compiler.binder.expressions.pseudo_columns import pseudo_column
 from fsql.compiler.binder.item_names import free_names, name_of_position, named_part, written_name
 from fsql.compiler.binder.pending import AggregateValue, GroupingValue, RunningValue
-from fsql.compiler.binder.pseudo_columns import pseudo_column
 from fsql.compiler.binder.report import no_column, not_implemented, refusal
 from fsql.compiler.binder.scope import matches, names_text
 from fsql.compiler.expression import (
@@ -26,8 +26,8 @@ from fsql.compiler.sqltypes import BIGINT, NULL
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from fsql.compiler.binder.aggregate import AggregateCollector
-    from fsql.compiler.binder.expression import ExpressionBinder
+    from fsql.compiler.binder.aggregates.aggregate import AggregateCollector
+    from fsql.compiler.binder.expressions.expression import ExpressionBinder
     from fsql.compiler.binder.report import Report
     from fsql.compiler.text.source import Span
 

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Final
 
 from fsql.compiler import syntax
 from fsql.compiler.analysis.properties import Bound, window_columns
-from fsql.compiler.binder.expression import ExpressionBinder
-from fsql.compiler.binder.frames import in_order_of_time
-from fsql.compiler.binder.rank import bind_order, order_key
+from fsql.compiler.binder.expressions.expression import ExpressionBinder
+from fsql.compiler.binder.over.frames import in_order_of_time
+from fsql.compiler.binder.over.rank import bind_order, order_key
 from fsql.compiler.binder.relation import column_refs, filter_relation, project, relation_of
 from fsql.compiler.binder.report import not_implemented, refusal
 from fsql.compiler.binder.scope import Scope, matches

@@ -6,9 +6,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from fsql.compiler import syntax
+from fsql.compiler.binder.aggregates.distinct_on import as_first_rows
 from fsql.compiler.binder.catalog import Catalog, ViewEntry
 from fsql.compiler.binder.constants import bind_values
-from fsql.compiler.binder.distinct_on import as_first_rows
 from fsql.compiler.binder.limit import bind_limited
 from fsql.compiler.binder.limits import check_depth
 from fsql.compiler.binder.relation import check_column_names, column_refs, project

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from fsql.compiler.binder.operators import combine_balanced
+from fsql.compiler.binder.expressions.operators import combine_balanced
 from fsql.compiler.binder.report import check_distinct, refusal
 from fsql.compiler.binder.scope import Layer, Scope, fields_of, quantity_text
 from fsql.compiler.expression import Call, ColumnRef, Expression

@@ -13,25 +13,25 @@ from fsql.compiler import syntax
 from fsql.compiler.binder.catalog import Catalog, ViewEntry
 from fsql.compiler.binder.constants import ONE_ROW, one_row_entry
 from fsql.compiler.binder.context import Context, ScanNumbers
-from fsql.compiler.binder.ddl import create_table, create_view, drop, exists
+from fsql.compiler.binder.ddl.inspect import describe, show, show_create
+from fsql.compiler.binder.ddl.options import check_deliveries
+from fsql.compiler.binder.ddl.python_functions import create_function
+from fsql.compiler.binder.ddl.settings import check_setting, idle_of_script
+from fsql.compiler.binder.ddl.statements import create_table, create_view, drop, exists
+from fsql.compiler.binder.ddl.table_origin import with_columns_of
+from fsql.compiler.binder.ddl.time_kinds import decide_times
+from fsql.compiler.binder.ddl.time_to_live import TimeToLive, is_setting, read_setting
+from fsql.compiler.binder.expressions.null_comparisons import null_comparisons
+from fsql.compiler.binder.expressions.rounding_casts import warn_of_rounding_casts
+from fsql.compiler.binder.expressions.time_filters import time_filters
+from fsql.compiler.binder.expressions.time_zone import zone_of_script
 from fsql.compiler.binder.insert import bind_insert, bind_select_statement, output_spans
-from fsql.compiler.binder.inspect import describe, show, show_create
 from fsql.compiler.binder.limits import check_ordinals
-from fsql.compiler.binder.null_comparisons import null_comparisons
-from fsql.compiler.binder.options import check_deliveries
-from fsql.compiler.binder.python_functions import create_function
 from fsql.compiler.binder.query import bind_query
 from fsql.compiler.binder.report import Abandoned, Refusal, Report, refusal
-from fsql.compiler.binder.rounding_casts import warn_of_rounding_casts
 from fsql.compiler.binder.scope import names_text
-from fsql.compiler.binder.settings import check_setting, idle_of_script
 from fsql.compiler.binder.source_spans import SourceSpans
-from fsql.compiler.binder.table_origin import with_columns_of
 from fsql.compiler.binder.tables import simple_name
-from fsql.compiler.binder.time_filters import time_filters
-from fsql.compiler.binder.time_kinds import decide_times
-from fsql.compiler.binder.time_to_live import TimeToLive, is_setting, read_setting
-from fsql.compiler.binder.time_zone import zone_of_script
 from fsql.compiler.diagnostics import Diagnostic, FsqlError, Label
 from fsql.compiler.inspections import Explanation, Inspection
 from fsql.compiler.logical import Insert, Job, tables
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from fsql.compiler.binder.catalog import TableEntry
-    from fsql.compiler.binder.declared_functions import DeclaredFunction
+    from fsql.compiler.binder.ddl.declared_functions import DeclaredFunction
     from fsql.compiler.binder.state_ttl import Lifetime
     from fsql.compiler.connectors import Declarations
     from fsql.compiler.logical import Plan

@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING
 
 from fsql.compiler import syntax
 from fsql.compiler.analysis.properties import Bound
-from fsql.compiler.binder.aggregate import AggregateCollector, Groups
-from fsql.compiler.binder.expression import ExpressionBinder
-from fsql.compiler.binder.group import make_group, refuse_final
-from fsql.compiler.binder.grouping_sets import GroupKeys, bind_sets
+from fsql.compiler.binder.aggregates.aggregate import AggregateCollector, Groups
+from fsql.compiler.binder.aggregates.group import make_group, refuse_final
+from fsql.compiler.binder.aggregates.grouping_sets import GroupKeys, bind_sets
+from fsql.compiler.binder.expressions.expression import ExpressionBinder
 from fsql.compiler.binder.hints import with_hints
-from fsql.compiler.binder.interval_join import has_interval_join
 from fsql.compiler.binder.items import (
     AggregateSpec,
     Item,
@@ -28,22 +27,23 @@ from fsql.compiler.binder.items import (
     item_aliases,
     refused_names,
 )
-from fsql.compiler.binder.over import RunningCollector
-from fsql.compiler.binder.over_operators import add_running
+from fsql.compiler.binder.joins.interval_join import has_interval_join
+from fsql.compiler.binder.over.over import RunningCollector
+from fsql.compiler.binder.over.over_operators import add_running
+from fsql.compiler.binder.over.rank import windowed_partition
 from fsql.compiler.binder.pending import RunningValue, SubqueryValue
-from fsql.compiler.binder.rank import windowed_partition
 from fsql.compiler.binder.relation import Relation, column_refs, filter_relation, project
 from fsql.compiler.binder.report import not_implemented, refusal
-from fsql.compiler.binder.scalar_subquery import has_subquery_value
-from fsql.compiler.binder.session import assign_sessions, partition_of_group
+from fsql.compiler.binder.subqueries.scalar_subquery import has_subquery_value
 from fsql.compiler.binder.where import bind_rows, subquery_collector
-from fsql.compiler.binder.window import (
+from fsql.compiler.binder.windows.session import assign_sessions, partition_of_group
+from fsql.compiler.binder.windows.window import (
     assign_windows,
     is_window_call,
     read_window_call,
     window_field,
 )
-from fsql.compiler.binder.window_gaps import warn_of_gaps
+from fsql.compiler.binder.windows.window_gaps import warn_of_gaps
 from fsql.compiler.expression import ColumnRef, Expression, Literal
 from fsql.compiler.logical import append_only
 from fsql.compiler.node import walk
@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 
     from fsql.compiler.binder.context import Context
     from fsql.compiler.binder.query_binder import QueryBinder
-    from fsql.compiler.binder.scalar_subquery import Carry, SubqueryCollector
+    from fsql.compiler.binder.subqueries.scalar_subquery import Carry, SubqueryCollector
     from fsql.compiler.logical import Plan
 
 

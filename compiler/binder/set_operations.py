@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fsql.compiler.binder.operators import call
+from fsql.compiler.binder.expressions.operators import call
 from fsql.compiler.binder.relation import column_refs, filter_relation, project
 from fsql.compiler.binder.report import Refusal, refusal
 from fsql.compiler.diagnostics import Diagnostic, Label

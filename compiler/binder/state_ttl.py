@@ -18,7 +18,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from fsql.compiler.binder.operators import call
+from fsql.compiler.binder.expressions.operators import call
 from fsql.compiler.binder.relation import column_refs, project
 from fsql.compiler.binder.report import not_implemented
 from fsql.compiler.expression import (

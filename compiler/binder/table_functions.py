@@ -5,21 +5,21 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fsql.compiler import syntax
-from fsql.compiler.binder.changelog import from_changelog
-from fsql.compiler.binder.changelog_arguments import (
+from fsql.compiler.binder.changelogs.changelog import from_changelog
+from fsql.compiler.binder.changelogs.changelog_arguments import (
     TO_CHANGELOG,
     changelog_arguments,
     changelog_function,
 )
+from fsql.compiler.binder.changelogs.to_changelog import to_changelog
 from fsql.compiler.binder.constants import one_row
-from fsql.compiler.binder.lateral import gives_elements, unnest
 from fsql.compiler.binder.relation import Relation, apply_alias, relation_of
 from fsql.compiler.binder.report import not_implemented, refusal
-from fsql.compiler.binder.session import assign_sessions, partition_of_table
+from fsql.compiler.binder.subqueries.lateral import gives_elements, unnest
 from fsql.compiler.binder.tables import bind_table
-from fsql.compiler.binder.to_changelog import to_changelog
-from fsql.compiler.binder.window import assign_windows, read_window_call
-from fsql.compiler.binder.window_gaps import warn_of_gaps
+from fsql.compiler.binder.windows.session import assign_sessions, partition_of_table
+from fsql.compiler.binder.windows.window import assign_windows, read_window_call
+from fsql.compiler.binder.windows.window_gaps import warn_of_gaps
 from fsql.compiler.functions.refused import OTHER_DIALECTS
 
 if TYPE_CHECKING:

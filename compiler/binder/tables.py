@@ -6,8 +6,12 @@ from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from fsql.compiler.binder.catalog import Entry, TableEntry, ViewEntry
-from fsql.compiler.binder.change_source import apply_changes, is_change_source, read_columns
-from fsql.compiler.binder.partitions import warn_of_folders
+from fsql.compiler.binder.changelogs.change_source import (
+    apply_changes,
+    is_change_source,
+    read_columns,
+)
+from fsql.compiler.binder.ddl.partitions import warn_of_folders
 from fsql.compiler.binder.relation import (
     Relation,
     apply_alias,

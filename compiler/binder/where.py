@@ -11,25 +11,11 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from fsql.compiler import syntax
-from fsql.compiler.binder.decorrelation import (
-    named_outside_where,
-    split_conditions,
-    with_outer_values,
-)
-from fsql.compiler.binder.dependent_from import (
-    distinct_values,
-    equal_values,
-    moved_columns,
-    named_in_from,
-    named_outer,
-)
-from fsql.compiler.binder.expression import ExpressionBinder
+from fsql.compiler.binder.expressions.expression import ExpressionBinder
 from fsql.compiler.binder.from_clause import FromBinder, FromResult
 from fsql.compiler.binder.items import Item
-from fsql.compiler.binder.join import columns_in, renumber
-from fsql.compiler.binder.membership import join_test, read_test, tested_query
-from fsql.compiler.binder.one_row import bind_one_row
-from fsql.compiler.binder.outer_join import with_columns
+from fsql.compiler.binder.joins.join import columns_in, renumber
+from fsql.compiler.binder.joins.outer_join import with_columns
 from fsql.compiler.binder.references import has_subquery, read_condition
 from fsql.compiler.binder.relation import (
     Relation,
@@ -40,9 +26,23 @@ from fsql.compiler.binder.relation import (
     relation_of,
 )
 from fsql.compiler.binder.report import not_implemented
-from fsql.compiler.binder.scalar_subquery import SubqueryCollector
 from fsql.compiler.binder.scope import Scope
-from fsql.compiler.binder.subquery import (
+from fsql.compiler.binder.subqueries.decorrelation import (
+    named_outside_where,
+    split_conditions,
+    with_outer_values,
+)
+from fsql.compiler.binder.subqueries.dependent_from import (
+    distinct_values,
+    equal_values,
+    moved_columns,
+    named_in_from,
+    named_outer,
+)
+from fsql.compiler.binder.subqueries.membership import join_test, read_test, tested_query
+from fsql.compiler.binder.subqueries.one_row import bind_one_row
+from fsql.compiler.binder.subqueries.scalar_subquery import SubqueryCollector
+from fsql.compiler.binder.subqueries.subquery import (
     Rows,
     Subquery,
     bind_items_of,

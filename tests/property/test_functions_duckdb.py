@@ -14,7 +14,7 @@ import duckdb
 import pyarrow as pa
 import pytest
 
-from fsql.compiler.binder.operators import make_call
+from fsql.compiler.binder.expressions.operators import make_call
 from fsql.compiler.expression import ColumnRef, Expression, Literal
 from fsql.compiler.sqltypes import Kind
 from fsql.runtime.arrow_types import arrow_type, from_arrow, outside_type, to_arrow

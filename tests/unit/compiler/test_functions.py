@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from fsql.compiler.binder.operators import call
+from fsql.compiler.binder.expressions.operators import call
 from fsql.compiler.expression import Expression, Literal
 from fsql.compiler.functions.casts import cast_value
 from fsql.compiler.functions.evaluate import evaluate

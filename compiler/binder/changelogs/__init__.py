@@ -1,0 +1,1 @@
+"""Tables that are read as changes, and changes that are read as rows."""

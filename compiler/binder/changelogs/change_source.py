@@ -1,0 +1,114 @@
+"""Tables whose rows are changes, as upserts or retractions: the kind of each row, and the resulting table.
+
+The kind of a change is in a field that is not a column of the table, as a sink writes it. NULL counts as
+`+U`, and `-U` is ignored, because the `+U` after it replaces the row. So upserts and retractions of one key
+are read in the same way.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+from fsql.compiler.binder.changelogs.changes import operation_column
+from fsql.compiler.binder.expressions.operators import call
+from fsql.compiler.binder.joins.join import shift_columns
+from fsql.compiler.binder.relation import project
+from fsql.compiler.binder.report import not_implemented, refusal
+from fsql.compiler.diagnostics import Label
+from fsql.compiler.expression import ColumnRef, Expression, Literal
+from fsql.compiler.logical import ApplyChanges, Changes, Filter, Plan
+from fsql.compiler.schema import Column
+from fsql.compiler.sqltypes import BOOLEAN, STRING
+
+if TYPE_CHECKING:
+    from fsql.compiler.binder.catalog import TableEntry
+    from fsql.compiler.binder.context import Context
+    from fsql.compiler.schema import Schema
+    from fsql.compiler.text.source import Span
+
+_OPERATION: Final = ColumnRef(STRING, nullable=True, index=0)
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeColumns:
+    """The columns that are read from a table, and event time as an expression over them."""
+
+    columns: Schema
+    event_time: Expression | None
+
+
+def is_change_source(entry: TableEntry) -> bool:
+    """Return whether the rows that are read from a table are changes."""
+    return _has_envelope(entry) or entry.option("changes") not in {None, Changes.APPEND.value}
+
+
+def _has_envelope(entry: TableEntry) -> bool:
+    return entry.format is not None and entry.format.has_envelope
+
+
+def read_columns(entry: TableEntry, context: Context, span: Span) -> ChangeColumns:
+    """Return the columns that are read from a table; if its rows are changes, the kind is the first.
+
+    Raises:
+        Refusal: E301, E311, E223.
+    """
+    if not is_change_source(entry):
+        return ChangeColumns(entry.columns, entry.event_time)
+    if entry.metadata and not entry.connector.has_message_metadata:
+        raise not_implemented(
+            "PARTITIONED BY of a table that is read as changes"
+            if entry.partitioned_by
+            else "metadata columns of a table that is read as changes",
+            span,
+            help="read it with 'changes' = 'append'",
+        )
+    if entry.row_time:
+        raise not_implemented(
+            "PROCTIME() in a table that is read as changes",
+            span,
+            help="read it with 'changes' = 'append'",
+        )
+    if entry.primary_key is None:
+        raise refusal(
+            "E311",
+            f'table "{entry.name}" is read as changes, and has no PRIMARY KEY',
+            span,
+            secondary=(Label(entry.span, "declared without one"),),
+            note="a row replaces the row of its key",
+            help="add PRIMARY KEY (…) NOT ENFORCED",
+        )
+    operation = operation_column(entry, Changes.UPSERT, span)
+    columns = tuple(
+        replace(column, nullable=column.nullable and index not in entry.primary_key)
+        for index, column in enumerate(entry.columns)
+    )
+    event_time = entry.event_time
+    if event_time is not None:
+        event_time = shift_columns(event_time, 1, context.source_spans)
+    return ChangeColumns((Column(operation, STRING), *columns), event_time)
+
+
+def apply_changes(entry: TableEntry, changes: Plan) -> Plan:
+    """Return the table that results from the changes, with the declared columns."""
+    assert entry.primary_key is not None
+    schema = changes.schema
+    columns = [ColumnRef(column.type, column.nullable, i) for i, column in enumerate(schema)]
+    keys = [1 + index for index in entry.primary_key]
+    order = [*keys, *(i for i in range(1, len(schema)) if i not in keys)]
+    table = ApplyChanges(
+        Filter(changes, _operation_is_not("-U")),
+        tuple(columns[i] for i in keys),
+        _operation_is_not("-D"),
+        tuple(columns[i] for i in order[len(keys) :]),
+    )
+    declared = [
+        ColumnRef(schema[i].type, schema[i].nullable, order.index(i)) for i in range(1, len(schema))
+    ]
+    read = (*entry.columns, *(each.column for each in entry.metadata))
+    return project(table, declared, [column.name for column in read])
+
+
+def _operation_is_not(operation: str) -> Expression:
+    differs = call("ne", _OPERATION, Literal(STRING, nullable=False, value=operation))
+    return call("coalesce", differs, Literal(BOOLEAN, nullable=False, value=True))

@@ -1,0 +1,143 @@
+"""FROM_CHANGELOG: the table that results from append-only rows with an operation in a column."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from fsql.compiler import syntax
+from fsql.compiler.binder.changelogs.changelog_arguments import (
+    FROM_CHANGELOG,
+    mapping_pairs,
+    operation_name,
+    wrong_argument,
+)
+from fsql.compiler.binder.expressions.operators import call
+from fsql.compiler.binder.relation import Relation, column_refs, filter_relation, project
+from fsql.compiler.binder.report import Refusal, refusal
+from fsql.compiler.binder.scope import matches
+from fsql.compiler.binder.windows.session import partition_of_table
+from fsql.compiler.expression import Case, ColumnRef, Expression, Literal
+from fsql.compiler.logical import ApplyChanges, append_only
+from fsql.compiler.sqltypes import BOOLEAN, STRING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from fsql.compiler.binder.context import Context
+    from fsql.compiler.text.source import Span
+
+_KINDS: Final[Mapping[str, str]] = {
+    "INSERT": "+U",
+    "UPDATE_BEFORE": "-U",
+    "UPDATE_AFTER": "+U",
+    "DELETE": "-D",
+}
+"""The kinds of change to which operations are mapped, with their effect on the row of a key."""
+
+
+def from_changelog(relation: Relation, given: Mapping[str, object], context: Context) -> Relation:
+    """Return the table that results from the rows of `relation`, without their operation.
+
+    Raises:
+        Refusal: E203, E307, E310.
+    """
+    data = given["INPUT"]
+    assert isinstance(data, syntax.TableArgument)
+    if not append_only(relation.plan):
+        raise refusal(
+            "E310",
+            "the input of FROM_CHANGELOG must be append-only",
+            data.span,
+            help="use the table itself: its changes are applied already",
+        )
+    keys = partition_of_table(relation, data.partition_by, context)
+    indexes = list(dict.fromkeys(key.index for key in keys if isinstance(key, ColumnRef)))
+    operation = _operation_column(relation, given.get("OP"), data.span)
+    if not keys:
+        raise refusal(
+            "E307",
+            "invalid arguments of FROM_CHANGELOG: its input has no PARTITION BY",
+            data.span,
+            note="a row is changed or deleted by its key",
+            help="write PARTITION BY and the columns of the key after the table",
+        )
+    if len(indexes) < len(set(keys)) or operation in indexes:
+        raise _wrong("PARTITION BY must name the columns of the key", data.span)
+    codes = _codes(given.get("OP_MAPPING"))
+    others = [field for field in relation.fields if field.index != operation]
+    values = [field.index for field in others if field.index not in indexes]
+    below, width = relation.plan, relation.width
+    kind, failing = _kind(column_refs(below)[operation], codes)
+    mapping = given.get("OP_MAPPING")
+    context.source_spans.add(kind, data.span)
+    # The message for an operation that is not mapped lists those that are.
+    context.source_spans.add(
+        failing, mapping.span if isinstance(mapping, syntax.Syntax) else data.span
+    )
+    names = [*(column.name for column in below.schema), "kind"]
+    kinds = project(below, [*column_refs(below), kind], names)
+    columns = [ColumnRef(each.type, each.nullable, i) for i, each in enumerate(kinds.schema)]
+    changed = filter_relation(kinds, [_is_not(columns[width], "-U")])
+    table = ApplyChanges(
+        changed,
+        tuple(columns[i] for i in indexes),
+        _is_not(columns[width], "-D"),
+        tuple(columns[i] for i in values),
+    )
+    context.source_spans.add(table, data.span)
+    order = [*indexes, *values]
+    rows = column_refs(table)
+    plan = project(
+        table, [rows[order.index(each.index)] for each in others], [each.name for each in others]
+    )
+    fields = tuple(
+        type(each)(each.qualifier, each.name, i, plan.schema[i]) for i, each in enumerate(others)
+    )
+    return Relation(plan, fields)
+
+
+def _operation_column(relation: Relation, written: object, span: Span) -> int:
+    """Return the index of the column with the operation, `op` by default."""
+    name = operation_name(FROM_CHANGELOG, written, span)
+    found = [field for field in relation.fields if matches(name, field.name)]
+    if len(found) != 1 or found[0].column.type != STRING:
+        raise _wrong(f'the operation "{name.name}" must be a STRING column of the input', name.span)
+    return found[0].index
+
+
+def _codes(written: object) -> dict[str, str]:
+    """Return the kind of each operation; one text may list several, as in Flink: 'c, r'."""
+    if written is None:
+        return dict(_KINDS)
+    codes: dict[str, str] = {}
+    pairs, span = mapping_pairs(FROM_CHANGELOG, written)
+    for listed, kind in pairs:
+        for code in listed.split(","):
+            if kind not in _KINDS or code.strip() in codes:
+                raise _wrong(
+                    f"op_mapping maps each operation once, to one of {', '.join(_KINDS)}", span
+                )
+            codes[code.strip()] = _KINDS[kind]
+    return codes
+
+
+def _kind(operation: Expression, codes: Mapping[str, str]) -> tuple[Expression, Expression]:
+    """Return the kind of change of a row, and the part that fails (E503) if its operation has none."""
+    unknown = call("unmapped_operation", operation)
+    branches = tuple(
+        (call("eq", operation, _text(code)), _text(kind)) for code, kind in codes.items()
+    )
+    return Case(STRING, nullable=False, branches=branches, otherwise=unknown), unknown
+
+
+def _is_not(operation: Expression, kind: str) -> Expression:
+    differs = call("ne", operation, _text(kind))
+    return call("coalesce", differs, Literal(BOOLEAN, nullable=False, value=True))
+
+
+def _text(value: str) -> Expression:
+    return Literal(STRING, nullable=False, value=value)
+
+
+def _wrong(what: str, span: Span) -> Refusal:
+    return wrong_argument(FROM_CHANGELOG, what, span)

@@ -1,0 +1,1 @@
+"""Expressions: names, literals, operators and calls to bound expressions."""

@@ -1,0 +1,168 @@
+"""CASE and CAST."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fsql.compiler import syntax
+from fsql.compiler.binder.expressions.literals import bind_literal, interval_of_words
+from fsql.compiler.binder.expressions.operators import call, make_call, unify
+from fsql.compiler.binder.expressions.predicates import compare
+from fsql.compiler.binder.expressions.type_names import (
+    PADDED,
+    bind_type,
+    length_inside,
+    text_length,
+)
+from fsql.compiler.binder.report import not_implemented, refusal
+from fsql.compiler.expression import Call, Case, Cast, Expression, Literal, TryCast
+from fsql.compiler.functions.casts import cast_fallible, cast_value, castable
+from fsql.compiler.functions.json_functions import DOCUMENTS
+from fsql.compiler.sqltypes import (
+    BIGINT,
+    BYTES,
+    INTEGER_RANGES,
+    NULL,
+    NUMERIC,
+    STRING,
+    Kind,
+    SqlType,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from fsql.compiler.binder.expressions.expression import ExpressionBinder
+
+_DOCUMENTS = ("JSON", "JSONB")
+_NO_COMMON_RESULT = "results of CASE are {} and {}"
+
+
+def bind_case(binder: ExpressionBinder, case: syntax.Case) -> Expression:
+    """Bind both forms of CASE; the results are coerced to their common type."""
+    conditions = _conditions(binder, case)
+    results = [(binder.bind(branch.result), branch.result.span) for branch in case.branches]
+    if case.otherwise is None:
+        results.append((Literal(NULL, nullable=True, value=None), case.span))
+    else:
+        results.append((binder.bind(case.otherwise), case.otherwise.span))
+    *taken, otherwise = unify(results, _NO_COMMON_RESULT)
+    return make_case(list(zip(conditions, taken, strict=True)), otherwise)
+
+
+def _conditions(binder: ExpressionBinder, case: syntax.Case) -> list[Expression]:
+    if case.operand is None:
+        return [binder.bind_condition(branch.condition) for branch in case.branches]
+    operand = binder.bind(case.operand), case.operand.span
+    return [
+        compare("=", operand, (binder.bind(branch.condition), branch.condition.span))
+        for branch in case.branches
+    ]
+
+
+def make_case(branches: Sequence[tuple[Expression, Expression]], otherwise: Expression) -> Case:
+    """Return the CASE of branches whose results have one type."""
+    nullable = otherwise.nullable or any(result.nullable for _, result in branches)
+    return Case(otherwise.type, nullable, tuple(branches), otherwise)
+
+
+def bind_cast(binder: ExpressionBinder, cast: syntax.Cast) -> Expression:
+    """Bind CAST and TRY_CAST; a cast to VARCHAR(n) cuts the text, a cast to CHAR(n) also pads it."""
+    words = cast.type.name.split(" ")
+    if words[0] == "INTERVAL" and isinstance(cast.operand, syntax.StringLiteral):
+        return bind_literal(interval_of_words(cast.operand, words[1:], cast.span), binder.zone)
+    return cast_bound(binder.bind(cast.operand), cast, binder.zone)
+
+
+def cast_bound(operand: Expression, cast: syntax.Cast, zone: str) -> Expression:
+    """Return a cast whose operand is bound.
+
+    Raises:
+        Refusal: E206, E208, E301.
+    """
+    if cast.type.name in _DOCUMENTS and not cast.type.numbers:
+        return _document(operand, cast)
+    target = bind_type(cast.type, zone)
+    inside = length_inside(cast.type)
+    if inside is not None:
+        raise not_implemented(
+            f"the length of {inside.name} inside a type of CAST",
+            inside.span,
+            help="use STRING, and cast the parts",
+        )
+    if not castable(operand.type, target):
+        raise refusal(
+            "E208",
+            f"cannot cast {operand.type} to {target}",
+            cast.operand.span,
+            f"this is {operand.type}",
+            help=_alternative(operand.type, target),
+            quote=cast.operand.span,
+        )
+    if cast.safe and cast_fallible(operand.type, target):
+        made: Expression = TryCast(target, nullable=True, argument=operand)
+    else:
+        made = make_cast(operand, target)
+    return with_length(made, cast.type)
+
+
+def _document(operand: Expression, cast: syntax.Cast) -> Expression:
+    """Return a cast to JSON: a text must be a document, any other value becomes one."""
+    if operand.type.kind is Kind.NULL or (
+        isinstance(operand, Call) and operand.function in DOCUMENTS
+    ):
+        return make_cast(operand, STRING)
+    if operand.type == STRING:
+        if cast.safe:
+            return call("json_extract", operand, Literal(STRING, nullable=False, value="$"))
+        return call("json_document", operand)
+    made = make_call("json_string", operand)
+    if made is None:
+        raise refusal(
+            "E208",
+            f"cannot cast {operand.type} to JSON",
+            cast.operand.span,
+            f"this is {operand.type}",
+        )
+    return made
+
+
+def with_length(made: Expression, type_: syntax.TypeName) -> Expression:
+    """Return a text with the length that its type states, if it does."""
+    length = text_length(type_)
+    if length is None:
+        return made
+    characters = Literal(BIGINT, nullable=False, value=length)
+    if type_.name in PADDED:
+        return call("pad_bytes" if made.type == BYTES else "rpad", made, characters)
+    return call("substring", made, Literal(BIGINT, nullable=False, value=1), characters)
+
+
+def make_cast(operand: Expression, target: SqlType) -> Expression:
+    """Return the cast; for a literal, if it cannot fail, the converted literal."""
+    if operand.type == target:
+        return operand
+    if isinstance(operand, Literal) and not cast_fallible(operand.type, target):
+        return Literal(target, operand.nullable, cast_value(operand.value, operand.type, target))
+    return Cast(target, operand.nullable, operand)
+
+
+def _alternative(source: SqlType, target: SqlType) -> str | None:  # noqa: PLR0911 - one a pair
+    match source.kind, target.kind:
+        case Kind.TIMESTAMP, number if number in NUMERIC:
+            return "use EPOCH_MILLIS(…), the milliseconds since 1970"
+        case integer, Kind.TIMESTAMP if integer in INTEGER_RANGES:
+            made = "TO_TIMESTAMP_LTZ(…, 3)" if target.zone else "TIMESTAMP_MILLIS(…)"
+            return f"use {made}, of milliseconds since 1970"
+        case Kind.TIME, number if number in NUMERIC:
+            return "use EPOCH_MILLIS(CAST(… AS TIMESTAMP)), the milliseconds since midnight"
+        case Kind.STRING, Kind.INTERVAL | Kind.MONTHS:
+            return "only a literal is read as an INTERVAL; multiply one by a number: n * INTERVAL '1' MINUTE"
+        case Kind.DATE, integer if integer in INTEGER_RANGES:
+            return "subtract a date: … - DATE '1970-01-01' is the number of days since 1970"
+        case number, Kind.BOOLEAN if number in NUMERIC:
+            return "compare it: … <> 0"
+        case Kind.BOOLEAN, number if number in NUMERIC:
+            return "choose the numbers: CASE WHEN … THEN 1 ELSE 0 END"
+        case _:
+            return None

@@ -1,0 +1,338 @@
+"""Expressions: syntax to bound expressions.
+
+An `ExpressionBinder` binds the expressions of one clause of a query: it has the scope of names, and
+determines whether aggregates are allowed. Each kind of expression is bound in a separate module, which calls
+the binder for the operands.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from fsql.compiler import syntax
+from fsql.compiler.binder.expressions import (
+    calls,
+    concatenation,
+    conditionals,
+    json_access,
+    lambdas,
+    matching,
+    operators,
+    predicates,
+    records,
+    worded_calls,
+)
+from fsql.compiler.binder.expressions.lambda_parameters import NO_PARAMETERS, Parameters
+from fsql.compiler.binder.expressions.literals import bind_literal
+from fsql.compiler.binder.expressions.pseudo_columns import MESSAGE_COLUMNS, pseudo_column
+from fsql.compiler.binder.expressions.time_zone import bind_at_time_zone
+from fsql.compiler.binder.limits import check_size
+from fsql.compiler.binder.report import Abandoned, Refusal, no_column, not_implemented, refusal
+from fsql.compiler.binder.scope import Field, Scope, matches, names_text
+from fsql.compiler.diagnostics.near_names import near_name
+from fsql.compiler.expression import ColumnRef
+from fsql.compiler.functions.coercion import coerce
+from fsql.compiler.node import walk
+from fsql.compiler.sqltypes import BOOLEAN, Kind
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Mapping
+
+    from fsql.compiler.binder.aggregates.aggregate import AggregateCollector
+    from fsql.compiler.binder.ddl.declared_functions import Functions
+    from fsql.compiler.binder.over.over import RunningCollector
+    from fsql.compiler.binder.row_patterns.navigations import Navigations
+    from fsql.compiler.binder.source_spans import SourceSpans
+    from fsql.compiler.binder.subqueries.scalar_subquery import SubqueryCollector
+    from fsql.compiler.expression import Expression
+    from fsql.compiler.text.source import Span
+
+
+@dataclass
+class ExpressionBinder:
+    """Binds the expressions of one clause: `clause` is its name in messages, `scope` resolves names.
+
+    Aggregates are added to `aggregates`, running ones to `running`, subqueries to `subqueries`; without a
+    collector they are refused.  `navigations` are the calls that read a match in MATCH_RECOGNIZE.  `window`
+    is the window of GROUP BY, whose bounds TUMBLE_START and similar functions return.  `spans` has the last
+    span of every expression bound so far, for errors that are found later; `source_spans` has the spans of
+    the whole script, `functions` are those that the script declares, `zone` is its time zone.
+    """
+
+    scope: Scope
+    clause: str
+    source_spans: SourceSpans
+    functions: Functions
+    zone: str
+    aggregates: AggregateCollector | None = None
+    running: RunningCollector | None = None
+    window: syntax.FunctionCall | None = None
+    subqueries: SubqueryCollector | None = None
+    navigations: Navigations | None = None
+    spans: dict[Expression, Span] = field(default_factory=dict)
+    aliases: Mapping[str, Expression] = field(default_factory=dict)
+    """Expressions that names other than columns stand for."""
+    hidden: Collection[str] = ()
+    """The names of items of SELECT that are computed after this clause."""
+    refused: Collection[str] = ()
+    """The names of items of SELECT that were refused, so that what refers to them is not."""
+    parameters: Parameters = NO_PARAMETERS
+    """The values that parameters of the lambdas around the expression stand for."""
+
+    def bind(self, expression: syntax.Expression) -> Expression:
+        """Return the expression bound.
+
+        Raises:
+            Refusal: E2xx to E4xx.
+        """
+        bound = _BINDERS[type(expression)](self, expression)
+        self.spans[bound] = expression.span
+        self.source_spans.add(bound, expression.span)
+        return bound
+
+    def bind_and_check_size(self, expression: syntax.Expression) -> Expression:
+        """Return the bound expression after checking its size.
+
+        Raises:
+            Refusal: as `bind`, and E315.
+        """
+        bound = self.bind(expression)
+        check_size(bound, expression.span)
+        return bound
+
+    def bind_condition(self, expression: syntax.Expression) -> Expression:
+        """Return the bound expression, which must be BOOLEAN.
+
+        Raises:
+            Refusal: as `bind`, and E207.
+        """
+        bound = self.bind(expression)
+        if bound.type.kind not in {Kind.BOOLEAN, Kind.NULL}:
+            raise refusal(
+                "E207",
+                f"condition must be BOOLEAN, not {bound.type}",
+                expression.span,
+                f"this is {bound.type}",
+                help="compare it: … <> 0" if bound.type.numeric else None,
+                quote=expression.span,
+            )
+        return coerce(bound, BOOLEAN)
+
+    def bind_condition_and_check_size(self, expression: syntax.Expression) -> Expression:
+        """Return the bound condition after checking its size.
+
+        Raises:
+            Refusal: as `bind_condition`, and E315.
+        """
+        bound = self.bind_condition(expression)
+        check_size(bound, expression.span)
+        return bound
+
+    def column(self, reference: syntax.ColumnReference) -> Field:
+        """Return the field that a column reference refers to.
+
+        Raises:
+            Refusal: E203 if there is none, E204 if there are several, E301 for a part of a ROW.
+        """
+        found, inside = self.resolve(reference)
+        if inside or found.member is not None:
+            raise not_implemented(
+                "a field of a ROW here",
+                reference.span,
+                help="name it in a subquery: SELECT row.field AS name",
+            )
+        return found
+
+    def resolve(
+        self, reference: syntax.ColumnReference
+    ) -> tuple[Field, tuple[syntax.Identifier, ...]]:
+        """Return the column that `a`, `t.a`, `a.x` or `t.a.x.y` begins with, and the names after it.
+
+        `a.b` is column b of table a if there is one, and else field b of column a.
+
+        Raises:
+            Refusal: E203 if there is no such column, E204 if there are several.
+            Abandoned: where the name is that of an item that was refused.
+        """
+        first, *others = reference.parts
+        found: tuple[Field, ...] = ()
+        if others:
+            found, inside = self.scope.find(others[0], first), tuple(others[1:])
+        if not found:
+            columns = self.scope.find(first)
+            if not columns and not others and first.name.lower() in self.refused:
+                raise Abandoned
+            if others and not any(each.column.type.parts for each in columns):
+                raise _unknown_column(self.scope, others[0], first)
+            found, inside = columns, tuple(others)
+        if not found:
+            raise self._no_column(first)
+        if len(found) > 1:
+            raise _ambiguous_column(found, reference.span)
+        return found[0], inside
+
+    def _no_column(self, name: syntax.Identifier) -> Refusal:
+        """Return the refusal of a column that is not in the scope, with what may be meant."""
+        help_ = None
+        if name.name.lower() in self.hidden:
+            help_ = f"{self.clause} is computed before SELECT: write the expression of {name.name} again"
+        elif name.name.upper() == "ROWTIME":
+            times = [
+                each for layer in self.scope.layers for each in layer if each.column.time_attribute
+            ]
+            help_ = f"event time is the column {times[0].name}" if times else None
+        elif name.name.upper() in MESSAGE_COLUMNS:
+            help_ = f"declare it, for connector 'kafka': {MESSAGE_COLUMNS[name.name.upper()]}"
+        return _unknown_column(self.scope, name, None, help_)
+
+
+def _bind_column(binder: ExpressionBinder, reference: syntax.ColumnReference) -> Expression:
+    parameter = binder.parameters.get(reference.parts[0])
+    if parameter is not None:
+        for inner in reference.parts[1:]:
+            parameter = records.field_of(parameter, inner)
+        return parameter
+    name = reference.parts[-1]
+    alias = binder.aliases.get(name.name.lower())
+    if alias is not None and len(reference.parts) == 1 and not binder.scope.find(name):
+        return alias
+    first = reference.parts[0] if len(reference.parts) == 1 else None
+    if not binder.scope.find(name, None if first is not None else reference.parts[0]):
+        pseudo = pseudo_column(binder.scope, reference)
+        if pseudo is not None:
+            binder.spans[pseudo.arguments[0]] = reference.span
+            return pseudo
+    found, inside = binder.resolve(reference)
+    bound = found.expression
+    for name in inside:
+        bound = records.field_of(bound, name)
+    return bound
+
+
+def _unknown_column(
+    scope: Scope,
+    name: syntax.Identifier,
+    qualifier: syntax.Identifier | None,
+    preferred_help: str | None = None,
+) -> Refusal:
+    """Return the refusal of a column that does not exist, with a help."""
+    relations = scope.qualifiers()
+    fields = [field for layer in scope.layers for field in layer]
+    if qualifier is not None and not any(matches(qualifier, each) for each in relations):
+        near = near_name(qualifier.name, relations)
+        return refusal(
+            "E220",
+            f'table "{qualifier.name}" is not in FROM',
+            qualifier.span,
+            f"FROM has {names_text(relations)}" if relations else "",
+            help=f'a table with a similar name exists: "{near}"' if near else None,
+        )
+    if qualifier is not None:
+        fields = [field for field in fields if matches(qualifier, field.qualifier)]
+    names = list(dict.fromkeys(field.name for field in fields))
+    where = qualifier.name if qualifier is not None else " or ".join(relations[:3])
+    return no_column(
+        name,
+        names,
+        text_help=name.quoted and qualifier is None,
+        label=f"not a column of {where}" if where else "",
+        note=f"{where} has {names_text(names)}" if where and names else None,
+        preferred_help=preferred_help,
+    )
+
+
+def _ambiguous_column(found: tuple[Field, ...], span: Span) -> Refusal:
+    name = found[0].name
+    choices = [f"{each.qualifier}.{name}" for each in found if each.qualifier is not None]
+    return refusal(
+        "E204",
+        f'column "{name}" is ambiguous',
+        span,
+        help=f"write {' or '.join(choices)}" if len(set(choices)) > 1 else None,
+        note=None if len(set(choices)) > 1 else f'{len(found)} columns are named "{name}"',
+    )
+
+
+def _bind_literal(binder: ExpressionBinder, literal: syntax.Literal) -> Expression:
+    return bind_literal(literal, binder.zone)
+
+
+def _bind_scalar_subquery(binder: ExpressionBinder, written: syntax.ScalarSubquery) -> Expression:
+    value = _subqueries(binder, written.span).bind(written)
+    for part in walk(value):
+        if isinstance(part, ColumnRef):  # one of this query, that the subquery names
+            binder.spans.setdefault(part, written.span)
+    return value
+
+
+def _bind_array_subquery(binder: ExpressionBinder, written: syntax.ArraySubquery) -> Expression:
+    return _subqueries(binder, written.span).bind_array(written)
+
+
+def _bind_test(
+    binder: ExpressionBinder,
+    written: syntax.InSubquery | syntax.Exists | syntax.QuantifiedComparison,
+) -> Expression:
+    return _subqueries(binder, written.span).bind_test(binder, written)
+
+
+def _subqueries(binder: ExpressionBinder, span: Span) -> SubqueryCollector:
+    if binder.subqueries is None:
+        raise not_implemented(
+            f"subquery in {binder.clause}",
+            span,
+            help="compute it in the SELECT of a subquery in FROM",
+        )
+    return binder.subqueries
+
+
+def _later(what: str, help: str | None = None) -> Callable[..., Expression]:
+    """Return the binder of a kind of expression that is not implemented."""
+
+    def refuse(_binder: ExpressionBinder, expression: syntax.Syntax) -> Expression:
+        raise not_implemented(what, expression.span, help=help)
+
+    return refuse
+
+
+_BINDERS: Mapping[type, Callable[..., Expression]] = {
+    syntax.ColumnReference: _bind_column,
+    syntax.NumberLiteral: _bind_literal,
+    syntax.StringLiteral: _bind_literal,
+    syntax.BooleanLiteral: _bind_literal,
+    syntax.NullLiteral: _bind_literal,
+    syntax.TimeLiteral: _bind_literal,
+    syntax.BytesLiteral: _bind_literal,
+    syntax.IntervalLiteral: _bind_literal,
+    syntax.Unary: operators.bind_unary,
+    syntax.Chain: concatenation.bind_chain,
+    syntax.Not: predicates.bind_not,
+    syntax.Logical: predicates.bind_logical,
+    syntax.Comparison: predicates.bind_comparison,
+    syntax.IsDistinct: predicates.bind_is_distinct,
+    syntax.Is: predicates.bind_is,
+    syntax.Between: predicates.bind_between,
+    syntax.InList: predicates.bind_in_list,
+    syntax.Like: matching.bind_like,
+    syntax.Case: conditionals.bind_case,
+    syntax.Cast: conditionals.bind_cast,
+    syntax.ArrayConstructor: worded_calls.bind_array,
+    syntax.Subscript: worded_calls.bind_subscript,
+    syntax.FunctionCall: calls.bind_function_call,
+    syntax.JsonAccess: json_access.bind_json_access,
+    syntax.Lambda: lambdas.refuse_lambda,
+    syntax.Trim: worded_calls.bind_trim,
+    syntax.RowConstructor: records.bind_row,
+    syntax.MapConstructor: worded_calls.bind_map,
+    syntax.FieldAccess: records.bind_field,
+    syntax.ArrowAccess: records.bind_arrow,
+    syntax.InSubquery: _bind_test,
+    syntax.Exists: _bind_test,
+    syntax.QuantifiedComparison: _bind_test,
+    syntax.ScalarSubquery: _bind_scalar_subquery,
+    syntax.ArraySubquery: _bind_array_subquery,
+    syntax.AtTimeZone: bind_at_time_zone,
+    syntax.Extract: worded_calls.bind_extract,
+    syntax.RoundTime: worded_calls.bind_round_time,
+}

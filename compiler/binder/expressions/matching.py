@@ -1,0 +1,63 @@
+"""Pattern matching of texts: LIKE and ILIKE."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fsql.compiler import syntax
+from fsql.compiler.binder.expressions.call_arguments import require_literal
+from fsql.compiler.binder.expressions.operators import call, make_call
+from fsql.compiler.binder.report import refusal
+from fsql.compiler.expression import Literal
+from fsql.compiler.functions.evaluate import constant_value
+from fsql.compiler.functions.table import FUNCTIONS
+from fsql.compiler.sqltypes import STRING
+
+if TYPE_CHECKING:
+    from fsql.compiler.binder.expressions.expression import ExpressionBinder
+    from fsql.compiler.expression import Expression
+
+
+def _replace_escape(pattern: Expression, escape: syntax.Expression) -> Expression:
+    r"""Return a pattern with another escape character as one with `\`.
+
+    Raises:
+        Refusal: E405 if the escape is not a single character in quotes, or ends the pattern.
+    """
+    if not isinstance(escape, syntax.StringLiteral) or len(escape.value) > 1:
+        raise refusal("E405", "the escape of LIKE is one character in quotes, or none", escape.span)
+    text = constant_value(pattern)
+    if not isinstance(text, str) or escape.value == "\\":
+        return pattern
+    made = []
+    characters = iter(text)
+    for character in characters:
+        if character == escape.value:
+            following = next(characters, None)
+            if following is None:
+                raise refusal(
+                    "E405", "LIKE pattern must not end with the escape character", escape.span
+                )
+            made.append("\\" + following)
+        else:
+            made.append("\\\\" if character == "\\" else character)
+    return Literal(STRING, nullable=False, value="".join(made))
+
+
+def bind_like(binder: ExpressionBinder, like: syntax.Like) -> Expression:
+    r"""Bind `a [NOT] LIKE 'pattern' [ESCAPE 'c']`; ILIKE compares in lower case."""
+    operand, pattern = binder.bind(like.operand), binder.bind(like.pattern)
+    if like.escape is not None:
+        pattern = _replace_escape(pattern, like.escape)
+    if like.ignore_case:
+        operand, pattern = (make_call("lower", each) or each for each in (operand, pattern))
+    made = make_call("like", operand, pattern)
+    if made is None:
+        raise refusal(
+            "E206",
+            f"LIKE does not take {operand.type} and {pattern.type}",
+            like.span,
+            help="cast the value: CAST(… AS STRING)" if pattern.type == STRING else None,
+        )
+    found = require_literal(FUNCTIONS["like"], made, like)
+    return call("not", found) if like.negated else found

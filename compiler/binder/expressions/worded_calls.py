@@ -1,0 +1,140 @@
+"""Calls with keywords among their arguments: EXTRACT, FLOOR … TO, TRIM; arrays and maps."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fsql.compiler import syntax
+from fsql.compiler.binder.expressions.array_calls import check_position
+from fsql.compiler.binder.expressions.call_arguments import argument_error
+from fsql.compiler.binder.expressions.conditionals import make_cast
+from fsql.compiler.binder.expressions.operators import call, make_call, unify
+from fsql.compiler.binder.report import refusal
+from fsql.compiler.expression import Literal
+from fsql.compiler.functions.calendar_fields import FIELDS, WEEKDAYS
+from fsql.compiler.functions.date_arithmetic import unit_of
+from fsql.compiler.functions.table import FUNCTIONS
+from fsql.compiler.sqltypes import DATE, STRING, STRUCTURED, Kind
+
+if TYPE_CHECKING:
+    from fsql.compiler.binder.expressions.expression import ExpressionBinder
+    from fsql.compiler.expression import Expression
+
+
+def bind_extract(binder: ExpressionBinder, written: syntax.Extract) -> Expression:
+    """Bind `EXTRACT(YEAR FROM t)`: YEAR(t)."""
+    if written.unit not in FIELDS:
+        raise refusal(
+            "E405",
+            f"a field of EXTRACT is {', '.join(FIELDS)}",
+            written.span,
+            help="write ISODOW, from Monday, 1" if written.unit in WEEKDAYS else None,
+        )
+    name = FIELDS[written.unit]
+    operand = binder.bind(written.operand)
+    made = make_call(name, operand)
+    if made is None:
+        raise argument_error(FUNCTIONS[name], "EXTRACT", [operand], written.span)
+    return made
+
+
+def bind_round_time(binder: ExpressionBinder, written: syntax.RoundTime) -> Expression:
+    """Bind `FLOOR(t TO unit)` and `CEIL(t TO unit)`; the result of a DATE is a DATE."""
+    name = "date_trunc" if written.direction == "FLOOR" else "date_ceil"
+    operand = binder.bind(written.operand)
+    unit = Literal(STRING, nullable=False, value=unit_of(written.unit))
+    made = make_call(name, unit, operand)
+    if made is None:
+        raise refusal(
+            "E206",
+            f"{written.direction} … TO does not take {operand.type}",
+            written.operand.span,
+            f"this is {operand.type}",
+        )
+    return make_cast(made, DATE) if operand.type.kind is Kind.DATE else made
+
+
+def bind_array(binder: ExpressionBinder, array: syntax.ArrayConstructor) -> Expression:
+    """Bind `ARRAY[a, b]`."""
+    if not array.items:
+        raise refusal("E206", "the empty array has no type", array.span)
+    elements = unify(
+        [(binder.bind(item), item.span) for item in array.items], "elements are {} and {}"
+    )
+    if elements[0].type.kind is Kind.NULL:
+        raise refusal(
+            "E206",
+            "an array of NULLs has no type",
+            array.span,
+            help="cast one of them: CAST(NULL AS STRING)",
+        )
+    return call("array", *elements)
+
+
+def bind_map(binder: ExpressionBinder, written: syntax.MapConstructor) -> Expression:
+    """Bind `MAP['a', 1, 'b', 2]`: the map made of an array of entries."""
+    if not written.items:
+        raise refusal("E206", "the empty map has no type", written.span)
+    if len(written.items) % 2:
+        raise refusal(
+            "E206",
+            "last key of the map has no value",
+            written.items[-1].span,
+            help="write keys and values in turn: MAP['a', 1, 'b', 2]",
+        )
+    bound = [(binder.bind(item), item.span) for item in written.items]
+    keys, values = (
+        unify(bound[first::2], f"{part} of the map are {{}} and {{}}")
+        for first, part in enumerate(("keys", "values"))
+    )
+    for parts, part, type_ in ((keys, "key", "STRING"), (values, "value", "BIGINT")):
+        if parts[0].type.kind is Kind.NULL:
+            raise refusal(
+                "E206",
+                f"a map of which every {part} is NULL has no type",
+                written.span,
+                help="keys cannot be NULL"
+                if part == "key"
+                else f"cast one of them: CAST(NULL AS {type_})",
+            )
+    if keys[0].type.kind in STRUCTURED:
+        raise refusal("E206", f"key of a MAP cannot be {keys[0].type}", written.items[0].span)
+    entries = call("array", *(call("row", *entry) for entry in zip(keys, values, strict=True)))
+    return call("map_from_entries", entries)
+
+
+def bind_subscript(binder: ExpressionBinder, subscript: syntax.Subscript) -> Expression:
+    """Bind `a[i]`: the element at an ordinal from 1, or the value of a key; NULL if it does not exist."""
+    operand, index = binder.bind(subscript.operand), binder.bind(subscript.index)
+    if operand.type.kind not in {Kind.ARRAY, Kind.MAP}:
+        raise refusal(
+            "E218",
+            f"value must be an ARRAY or MAP, not {operand.type}",
+            subscript.operand.span,
+            f"this is {operand.type}",
+        )
+    check_position(operand, index, subscript.index.span)
+    made = make_call("element_at", operand, index)
+    if made is None:
+        raise refusal(
+            "E206",
+            f"subscript must be {operand.type.key}, not {index.type}"
+            if operand.type.kind is Kind.MAP
+            else f"subscript must be BIGINT, not {index.type}",
+            subscript.index.span,
+            f"this is {index.type}",
+        )
+    return made
+
+
+def bind_trim(binder: ExpressionBinder, trim: syntax.Trim) -> Expression:
+    """Bind `TRIM(LEADING 'x' FROM s)`."""
+    name = {"BOTH": "trim", "LEADING": "ltrim", "TRAILING": "rtrim"}[trim.side]
+    operands = [binder.bind(trim.operand)]
+    if trim.characters not in {None, syntax.StringLiteral(trim.span, " ")}:
+        assert trim.characters is not None
+        operands.append(binder.bind(trim.characters))
+    made = make_call(name, *operands)
+    if made is None:
+        raise argument_error(FUNCTIONS[name], "TRIM", operands, trim.span)
+    return made

@@ -1,0 +1,1 @@
+"""Joins of all kinds: conditions, time ranges, versions."""

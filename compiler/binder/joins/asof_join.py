@@ -1,0 +1,142 @@
+"""ASOF joins: `a ASOF JOIN b ON a.k = b.k AND a.at >= b.at`, with the last row of b up to the time of a.
+
+As in DuckDB and Snowflake, but over a stream: the times are event time, the rows of b are versions of their
+key (`versions.py`), and a row of a is joined when no earlier row of b can arrive.  If several rows of b have
+the same time, the last in the total order is joined.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from fsql.compiler.binder.joins.join import (
+    all_below,
+    all_from,
+    equality_keys,
+    shift_columns,
+    side_by_side,
+)
+from fsql.compiler.binder.joins.versions import VersionedSide, rename_fields, with_versions
+from fsql.compiler.binder.relation import Relation
+from fsql.compiler.binder.report import not_implemented, refusal
+from fsql.compiler.expression import Call, ColumnRef
+from fsql.compiler.logical import JoinKind, append_only
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from fsql.compiler import syntax
+    from fsql.compiler.binder.context import Context
+    from fsql.compiler.expression import Expression
+    from fsql.compiler.text.source import Span
+
+_SWAPPED: Final = {"le": "ge", "lt": "gt", "ge": "le", "gt": "lt"}
+_EXAMPLE: Final = "write ON a.k = b.k AND a.at >= b.at, with the event times of both sides"
+
+
+def join_as_of(
+    clause: syntax.JoinClause,
+    left: Relation,
+    right: Relation,
+    on: Sequence[Expression],
+    context: Context,
+) -> Relation:
+    """Return the join of each row of the left with the last row of the right up to its time.
+
+    Raises:
+        Refusal: E301, E304, E308, E310, E323.
+    """
+    span = clause.span
+    if clause.using or clause.natural:
+        raise not_implemented("USING of an ASOF JOIN", span, help=_EXAMPLE)
+    for side in (left, right):
+        if not append_only(side.plan):
+            raise refusal("E310", "ASOF JOIN of rows that can be retracted", span)
+    equalities = equality_keys(on, left.width, context.source_spans)
+    rest = [condition for condition in on if condition not in equalities]
+    found = [
+        (each, bound) for each in rest if (bound := _bound(each, left, right, clause, context))
+    ]
+    if len(found) != 1:
+        raise refusal(
+            "E323",
+            f"ASOF JOIN {'with several comparisons' if found else 'without a comparison'} of times",
+            span,
+            help=_EXAMPLE,
+        )
+    [(condition, (mine, theirs, before))] = found
+    others = [each for each in rest if each is not condition]
+    if others:
+        raise not_implemented(
+            "conditions of an ASOF JOIN other than equalities and one comparison of times",
+            _span(others[0], clause, context),
+            help="write them in a subquery on the right side, or in WHERE",
+        )
+    if not equalities:
+        raise refusal(
+            "E308", "ASOF JOIN without an equality between its sides", span, help=_EXAMPLE
+        )
+    pairs = [pair for each in equalities.values() for pair in each]
+    plan = with_versions(
+        JoinKind.LEFT if clause.kind == "ASOF LEFT" else JoinKind.INNER,
+        VersionedSide(left.plan, mine, tuple(one for one, _ in pairs)),
+        VersionedSide(right.plan, theirs, tuple(other for _, other in pairs)),
+        context,
+        span,
+        before=before,
+    )
+    return Relation(plan, rename_fields(side_by_side(left, right), plan))
+
+
+def _bound(
+    condition: Expression,
+    left: Relation,
+    right: Relation,
+    clause: syntax.JoinClause,
+    context: Context,
+) -> tuple[int, int, bool] | None:
+    """Return the times of both sides that `left >= right` compares, and whether it is `>`.
+
+    None if the condition is not a comparison between the sides.
+
+    Raises:
+        Refusal: E301 if it is `<` or `<=`, E304 if it compares columns that are not event time.
+    """
+    if not isinstance(condition, Call) or condition.function not in _SWAPPED:
+        return None
+    one, other = condition.arguments
+    function = condition.function
+    if all_from(one, left.width) and all_below(other, left.width):
+        one, other, function = other, one, _SWAPPED[function]
+    if not all_below(one, left.width) or not all_from(other, left.width):
+        return None
+    other = shift_columns(other, -left.width, context.source_spans)
+    if function not in {"ge", "gt"}:
+        raise not_implemented(
+            "ASOF JOIN with the next row",
+            _span(condition, clause, context),
+            note="the next row may come any time later",
+            help="compare with >= or > for the last row before; or write an updating result:"
+            " LATERAL (SELECT … FROM b WHERE b.k = a.k AND b.at >= a.at ORDER BY b.at LIMIT 1)",
+        )
+    mine, theirs = _event_time(one, left), _event_time(other, right)
+    if mine is None or theirs is None:
+        raise refusal(
+            "E304",
+            "ASOF JOIN compares columns that are not event time",
+            _span(condition, clause, context),
+            help="compare the columns for which CREATE TABLE declares WATERMARK FOR",
+        )
+    return mine, theirs, function == "gt"
+
+
+def _event_time(expression: Expression, side: Relation) -> int | None:
+    """Return the event-time column to which an expression refers."""
+    if not isinstance(expression, ColumnRef):
+        return None
+    return expression.index if side.plan.schema[expression.index].time_attribute else None
+
+
+def _span(condition: Expression, clause: syntax.JoinClause, context: Context) -> Span:
+    """Return where a condition is written; for one that is not in the text, where the join is."""
+    return next(iter(context.source_spans.of(condition)), clause.span)

@@ -1,0 +1,105 @@
+"""Versions from a table that is read as changes: upserts, retractions, change events.
+
+Each of its rows is a version of its key, as in an append-only table; a deletion is a version that is not
+present.  So a temporal join reads the rows with a column that says whether the version is present, instead of
+the table that they make.  A row that a view filters out is a version that is not present either.
+
+    the changes   →  Project: the columns of the table, and whether the row is present
+                  →  the temporal join, which finds the last version
+                  →  Filter: versions that are present; for LEFT JOIN, NULL instead of the others
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from fsql.compiler.binder.expressions.operators import call
+from fsql.compiler.binder.joins.version_views import carry_columns
+from fsql.compiler.binder.relation import column_refs, filter_relation
+from fsql.compiler.expression import Case, Literal
+from fsql.compiler.logical import (
+    ApplyChanges,
+    Filter,
+    JoinKind,
+    Plan,
+    Project,
+    append_only,
+)
+from fsql.compiler.sqltypes import BOOLEAN
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from fsql.compiler.expression import Expression
+
+_PRESENT: Final = "present"
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedVersions:
+    """The rows of a table of changes, with the columns of the table, then whether each is present.
+
+    `key` is the columns of its key.
+    """
+
+    plan: Plan
+    key: tuple[int, ...]
+
+
+def changed_versions(plan: Plan) -> ChangedVersions | None:
+    """Return the versions of a table of changes, or of a view that filters it and computes columns."""
+    if isinstance(plan, ApplyChanges) and append_only(plan.input):
+        names = (*(column.name for column in plan.schema), _PRESENT)
+        columns = (*plan.keys, *plan.values, plan.present)
+        return ChangedVersions(Project(plan.input, columns, names), tuple(range(len(plan.keys))))
+    if not isinstance(plan, Filter | Project):
+        return None
+    below = changed_versions(plan.input)
+    if below is None:
+        return None
+    if isinstance(plan, Filter):
+        return ChangedVersions(with_condition(below.plan, [plan.predicate]), below.key)
+    key = carry_columns(below.key, plan)
+    if key is None:
+        return None
+    expressions = (*plan.expressions, column_refs(below.plan)[-1])
+    names = (*(column.name for column in plan.schema), _PRESENT)
+    return ChangedVersions(Project(below.plan, expressions, names), key)
+
+
+def with_condition(versions: Plan, conditions: Sequence[Expression]) -> Plan:
+    """Return versions that are present only where all conditions are TRUE."""
+    if not conditions:
+        return versions
+    *columns, present = column_refs(versions)
+    for each in conditions:
+        present = call("and", present, call("coalesce", each, _truth(value=False)))
+    names = tuple(column.name for column in versions.schema)
+    return Project(versions, (*columns, present), names)
+
+
+def only_present(kind: JoinKind, joined: Plan, width: int) -> Plan:
+    """Return the result of a temporal join without the last column, whether the version is present.
+
+    `width` is that of the left side.
+    """
+    *columns, present = column_refs(joined)
+    exists = call("coalesce", present, _truth(value=False))
+    if kind is JoinKind.INNER:
+        joined = filter_relation(joined, [exists])
+    else:
+        columns[width:] = [
+            Case(
+                each.type,
+                nullable=True,
+                branches=((exists, each),),
+                otherwise=Literal(each.type, nullable=True, value=None),
+            )
+            for each in columns[width:]
+        ]
+    return Project(joined, tuple(columns), tuple(column.name for column in joined.schema[:-1]))
+
+
+def _truth(*, value: bool) -> Expression:
+    return Literal(BOOLEAN, nullable=False, value=value)

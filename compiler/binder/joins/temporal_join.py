@@ -1,0 +1,273 @@
+"""Temporal joins: `JOIN t FOR SYSTEM_TIME AS OF o.at ON o.k = t.k`, with the version valid at that time.
+
+Each row of the right table is a version of its key, from its event time on (`versions.py`); so is each row of
+which a view keeps the last of each key (`version_views.py`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from fsql.compiler import syntax
+from fsql.compiler.binder.expressions.row_time import is_row_time, is_row_time_call
+from fsql.compiler.binder.joins.changed_versions import (
+    changed_versions,
+    only_present,
+    with_condition,
+)
+from fsql.compiler.binder.joins.join import all_from, equality_keys, shift_columns, side_by_side
+from fsql.compiler.binder.joins.lookup_join import with_rows_at_rest
+from fsql.compiler.binder.joins.outer_join import with_columns
+from fsql.compiler.binder.joins.version_views import carry_columns, ranked_versions
+from fsql.compiler.binder.joins.versions import VersionedSide, rename_fields, with_versions
+from fsql.compiler.binder.relation import Relation, filter_relation
+from fsql.compiler.binder.report import Refusal, not_implemented, refusal
+from fsql.compiler.binder.windows.event_time import event_time_field
+from fsql.compiler.expression import (
+    Cast,
+    ColumnRef,
+    Expression,
+)
+from fsql.compiler.logical import (
+    Filter,
+    JoinKind,
+    Plan,
+    Project,
+    Scan,
+    TimeKind,
+    append_only,
+    tables,
+)
+from fsql.compiler.sqltypes import FLOATING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from fsql.compiler.binder.context import Context
+    from fsql.compiler.binder.joins.changed_versions import ChangedVersions
+    from fsql.compiler.text.source import Span
+
+
+def join_versions(
+    clause: syntax.JoinClause,
+    left: Relation,
+    right: Relation,
+    on: Sequence[Expression],
+    context: Context,
+) -> Relation:
+    """Return the join of each row of the left with the version of the right at its event time.
+
+    A table at rest has one version of each key (`lookup_join.py`).
+
+    Raises:
+        Refusal: E203, E204, E304, E310, E323; E301 if LEFT JOIN has a condition that is not on a key.
+    """
+    assert isinstance(clause.right, syntax.TableReference)
+    span, at, kind = clause.right.span, clause.right.system_time, JoinKind(clause.kind)
+    call = at if isinstance(at, syntax.FunctionCall) and is_row_time_call(at) else None
+    if call is None and not isinstance(at, syntax.ColumnReference):
+        raise _invalid(
+            "FOR SYSTEM_TIME AS OF an expression", span, "name a column of the left side"
+        )
+    if not append_only(left.plan):
+        raise refusal("E310", "temporal join of rows that can be retracted", span)
+    time = None
+    if isinstance(at, syntax.ColumnReference):
+        time = event_time_field(left, at, context.source_spans)
+    changed = changed_versions(right.plan)
+    right, primary, versions = _versions(right, changed, span, context)
+    if call is not None and versions is not None:
+        raise _invalid(
+            f"FOR SYSTEM_TIME AS OF {call.name.parts[-1].name.upper()}() of a table that has event time",
+            span,
+            "name a column of the left side; for the time of its rows, declare it in CREATE TABLE: proc AS"
+            " PROCTIME()",
+        )
+    pairs, rest = _matched_keys(left, right, primary, on, context, span)
+    if versions is None:
+        right, rest = _filtered(left, right, rest, context, changed=changed is not None)
+    if rest and kind is JoinKind.LEFT:
+        raise not_implemented(
+            "conditions of a temporal LEFT JOIN other than on the PRIMARY KEY",
+            span,
+            help="join by the key alone, and use CASE WHEN in SELECT",
+        )
+    if versions is None or time is None:
+        plan = with_rows_at_rest(kind, left.plan, right.plan, pairs)
+    else:
+        plan = with_versions(
+            kind,
+            VersionedSide(left.plan, time.index, tuple(mine for mine, _ in pairs)),
+            VersionedSide(right.plan, versions, tuple(theirs for _, theirs in pairs)),
+            context,
+            span,
+        )
+    if changed is not None:
+        plan = only_present(kind, plan, left.width)
+    fields = rename_fields(side_by_side(left, right), plan)
+    return Relation(filter_relation(plan, rest), fields)
+
+
+def _filtered(
+    left: Relation,
+    right: Relation,
+    conditions: Sequence[Expression],
+    context: Context,
+    *,
+    changed: bool,
+) -> tuple[Relation, list[Expression]]:
+    """Return a table at rest without the rows that conditions on it alone exclude, and the other conditions.
+
+    The rows do not change, so one that is filtered out is no match at any time.
+    """
+    of_right = [each for each in conditions if all_from(each, left.width)]
+    own = [shift_columns(each, -left.width, context.source_spans) for each in of_right]
+    plan = with_condition(right.plan, own) if changed else filter_relation(right.plan, own)
+    return right.with_plan(plan), [each for each in conditions if each not in of_right]
+
+
+def _versions(
+    right: Relation, changed: ChangedVersions | None, span: Span, context: Context
+) -> tuple[Relation, tuple[int, ...], int | None]:
+    """Return the rows that are versions, their key, and the column of their time: None of a table at rest.
+
+    Raises:
+        Refusal: E323.
+    """
+    if changed is not None:
+        right = right.with_plan(changed.plan)
+        return right, changed.key, _checked_time(right, span, context)
+    ranked = ranked_versions(right.plan)
+    if ranked is not None:
+        return with_columns(right.fields, ranked.plan), ranked.key, ranked.time
+    primary = _primary_key(right, span, context)
+    return right, primary, _checked_time(right, span, context)
+
+
+def _checked_time(right: Relation, span: Span, context: Context) -> int | None:
+    """Return the column of the time of versions: None of a table at rest.
+
+    Raises:
+        Refusal: E323.
+    """
+    time = _version_time(right.plan)
+    if time is None and not _is_at_rest(right.plan, context):
+        raise _invalid(
+            "temporal join with a table that has no event time",
+            span,
+            "declare a WATERMARK in CREATE TABLE: a version is valid from its event time on; or make it a"
+            " table at rest, which has one row for each key: 'time' = 'start'",
+        )
+    return time
+
+
+def _is_at_rest(plan: Plan, context: Context) -> bool:
+    """Return whether a table without event time is read before all tables that have it."""
+    times = [context.catalog.table(table.ordinal).time for table in tables(plan)]
+    return all(time in {None, TimeKind.START} for time in times)
+
+
+def _version_time(plan: Plan) -> int | None:
+    """Return the column with the time from which versions are valid: event time, else the time of rows."""
+    times = [i for i, column in enumerate(plan.schema) if column.time_attribute]
+    return min(times, key=lambda i: (is_row_time(plan, i), i), default=None)
+
+
+def _primary_key(right: Relation, span: Span, context: Context) -> tuple[int, ...]:
+    """Return the columns of the right side that are the PRIMARY KEY of its table.
+
+    Raises:
+        Refusal: E323.
+    """
+    plan, steps = right.plan, list[Project]()
+    while isinstance(plan, Filter | Project):
+        if isinstance(plan, Project):
+            steps.insert(0, plan)
+        plan = plan.input
+    if not isinstance(plan, Scan):
+        raise _invalid(
+            "temporal join with a relation that is not the rows of one table",
+            span,
+            "name a table, a view that only filters and computes columns, or one"
+            " that keeps the rows with ROW_NUMBER() OVER (PARTITION BY key ORDER BY at DESC) = 1, where at is"
+            " event time, its key and its time",
+        )
+    entry = context.catalog.table(plan.table.ordinal)
+    key = entry.primary_key
+    if key is None:
+        raise _invalid(
+            f'temporal join with table "{entry.name}", which has no PRIMARY KEY',
+            span,
+            "add PRIMARY KEY (…) NOT ENFORCED: its rows are versions of a key",
+        )
+    for step in steps:
+        carried = carry_columns(key, step)
+        if carried is None:
+            raise _invalid(
+                f'temporal join with a view without the PRIMARY KEY of table "{entry.name}"',
+                span,
+                "add its columns to the view",
+            )
+        key = carried
+    return key
+
+
+def _matched_keys(
+    left: Relation,
+    right: Relation,
+    primary: tuple[int, ...],
+    on: Sequence[Expression],
+    context: Context,
+    span: Span,
+) -> tuple[list[tuple[Expression, Expression]], list[Expression]]:
+    """Return the pair that equates each column of the primary key, in its order, and the other conditions.
+
+    Raises:
+        Refusal: E323 if a column has none.
+    """
+    keys, rest = _keys(left, primary, on, context)
+    missing = [right.plan.schema[index].name for index in primary if index not in keys]
+    if missing:
+        raise _invalid(
+            "temporal join without an equality for each column of the PRIMARY KEY",
+            span,
+            f"add an equality to ON for: {', '.join(missing)}",
+        )
+    return [keys[index] for index in primary], rest
+
+
+def _keys(
+    left: Relation, primary: tuple[int, ...], on: Sequence[Expression], context: Context
+) -> tuple[dict[int, tuple[Expression, Expression]], list[Expression]]:
+    """Return the pair that equates each column of the primary key, and the other conditions."""
+    equalities = equality_keys(on, left.width, context.source_spans)
+    keys: dict[int, tuple[Expression, Expression]] = {}
+    rest: list[Expression] = []
+    for condition in on:
+        pairs = equalities.get(condition, [])
+        index = _column_of(pairs[0][1]) if len(pairs) == 1 else None
+        if index is None or index not in primary or index in keys:
+            rest.append(condition)
+        else:
+            keys[index] = pairs[0]
+    return keys, rest
+
+
+def _column_of(key: Expression) -> int | None:
+    """Return the column that a key is, perhaps cast to a type that keeps all its values distinct."""
+    if isinstance(key, Cast) and key.type.kind not in FLOATING:
+        key = key.argument
+    return key.index if isinstance(key, ColumnRef) else None
+
+
+def _invalid(what: str, span: Span, help_text: str) -> Refusal:
+    return refusal("E323", what, span, help=help_text)
+
+
+def versioned_table(clause: syntax.JoinClause) -> syntax.TableReference | None:
+    """Return the table whose versions a clause joins with; None if the clause does not join with versions."""
+    table = clause.right
+    if not isinstance(table, syntax.TableReference) or clause.kind not in {"INNER", "LEFT"}:
+        return None
+    return None if table.system_time is None else replace(table, system_time=None)

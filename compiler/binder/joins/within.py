@@ -1,0 +1,68 @@
+"""WITHIN of ksqlDB: a time range of a join over the event times of both sides."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fsql.compiler.analysis.delays import delay_us
+from fsql.compiler.binder.expressions.operators import call
+from fsql.compiler.binder.report import refusal
+from fsql.compiler.binder.windows.window import check_delay, constant_interval_us
+from fsql.compiler.expression import Expression, Literal
+from fsql.compiler.sqltypes import INTERVAL
+
+if TYPE_CHECKING:
+    from fsql.compiler import syntax
+    from fsql.compiler.binder.relation import Relation
+    from fsql.compiler.binder.scope import Field
+    from fsql.compiler.text.source import Span
+
+
+def within_conditions(
+    within: syntax.Within, left: Relation, right: Relation, zone: str
+) -> list[Expression]:
+    """Return `b.at >= a.at - before` and `b.at <= a.at + after`, over the columns of both sides.
+
+    Raises:
+        Refusal: E304 if a side has no event time, E204 if it has several; E307 for months, and for a
+            GRACE PERIOD that is not the greater delay.
+    """
+    lefts, rights = _event_time(left, "left", within.span), _event_time(right, "right", within.span)
+    if within.grace is not None:
+        times = (
+            (lefts, delay_us(left.plan, lefts.index)),
+            (rights, delay_us(right.plan, rights.index)),
+        )
+        waiting, waited_us = max(times, key=lambda each: each[1])
+        check_delay("GRACE PERIOD", within.grace, waiting.name, waited_us)
+    mine, theirs = lefts.expression, rights.shift(left.width).expression
+    before, after = (
+        Literal(INTERVAL, nullable=False, value=constant_interval_us(each, zone))
+        for each in (within.before, within.after)
+    )
+    return [
+        call("ge", theirs, call("subtract", mine, before)),
+        call("le", theirs, call("add", mine, after)),
+    ]
+
+
+def _event_time(side: Relation, which: str, span: Span) -> Field:
+    times = [field for field in side.fields if field.column.time_attribute]
+    if not times:
+        raise refusal(
+            "E304",
+            f"WITHIN, and the {which} side of the join has no event time",
+            span,
+            help="declare it in CREATE TABLE: WATERMARK FOR at AS at - INTERVAL '5' SECOND",
+        )
+    if len(times) > 1:
+        names = [f"{each.qualifier}.{each.name}" if each.qualifier else each.name for each in times]
+        first = names[0]
+        raise refusal(
+            "E204",
+            f"WITHIN, and the {which} side of the join has several event times: {', '.join(names)}",
+            span,
+            help=f"bound one of them in ON: b.at BETWEEN {first} - INTERVAL '1' HOUR AND {first}"
+            " + INTERVAL '1' HOUR",
+        )
+    return times[0]

@@ -1,0 +1,1 @@
+"""OVER: running aggregates, ranks, and the frames of their rows."""

@@ -1,0 +1,179 @@
+"""The operators of OVER, which are added to the plan of a SELECT for running aggregates and ranks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from fsql.compiler.binder.aggregates.aggregate import make_distinct_names
+from fsql.compiler.binder.over.following import (
+    InOrder,
+    Sequenced,
+    add_following_frames,
+    take_following_calls,
+)
+from fsql.compiler.binder.over.following_ranges import add_following_ranges
+from fsql.compiler.binder.over.frames import in_order_of_time
+from fsql.compiler.binder.over.rank import rank
+from fsql.compiler.binder.over.running_totals import add_partition_frames
+from fsql.compiler.binder.over.unordered_frames import (
+    add_partition_aggregates,
+    add_row_frames,
+    keeps_all_rows,
+)
+from fsql.compiler.binder.pending import RunningValue, replace_pending
+from fsql.compiler.binder.report import not_implemented
+from fsql.compiler.expression import AggregateCall, ColumnRef, Expression
+from fsql.compiler.logical import Over, OverCall, Plan, RankFunction, append_only
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from fsql.compiler.binder.over.over import RunningCollector
+    from fsql.compiler.binder.over.running_call import RunningCall
+    from fsql.compiler.binder.report import Report
+    from fsql.compiler.binder.source_spans import SourceSpans
+    from fsql.compiler.logical import OrderKey
+    from fsql.compiler.syntax import Emit
+    from fsql.compiler.text.source import Span
+
+
+_Order = tuple[tuple["Expression", ...], tuple["OrderKey", ...]]
+"""A partition, and any order of its rows."""
+
+
+def _names(calls: Mapping[int, OverCall]) -> tuple[str, ...]:
+    return make_distinct_names([call.aggregate.function.value.lower() for call in calls.values()])
+
+
+@dataclass
+class _Grouped:
+    """Running aggregates with equal partition and order, by the way in which their frames are found."""
+
+    in_sequence: dict[Sequenced, dict[int, OverCall]] = field(default_factory=dict)
+    by_rank: dict[_Order, dict[int, OverCall]] = field(default_factory=dict)
+    totals: dict[_Order, dict[int, RunningCall]] = field(default_factory=dict)
+    whole: dict[tuple[Expression, ...], dict[int, AggregateCall]] = field(default_factory=dict)
+    order_spans: dict[Expression, Span] = field(default_factory=dict)
+
+
+def _group_calls(
+    plan: Plan, collector: RunningCollector, carry: Callable[[Expression], Expression]
+) -> _Grouped:
+    """Return the running aggregates over `plan`, those in the total order first."""
+    found = _Grouped()
+    for running, index in sorted(
+        collector.calls.items(), key=lambda each: each[0].order is not None
+    ):
+        carried = running.rewrite(carry, collector.source_spans)
+        partition, order = carried.partition, carried.order
+        if running.order is not None and order is not None:
+            found.order_spans.setdefault(order, collector.order_spans[running.order])
+        if carried.whole:
+            found.whole.setdefault(partition, {})[index] = carried.call.aggregate
+        elif carried.is_ranked(plan):
+            found.by_rank.setdefault((partition, carried.keys), {})[index] = carried.call
+        elif carried.is_total(plan):
+            found.totals.setdefault((partition, carried.keys), {})[index] = carried
+        else:
+            found.in_sequence.setdefault((partition, order), {})[index] = carried.call
+    return found
+
+
+def add_running(
+    plan: Plan,
+    collector: RunningCollector,
+    carry: Callable[[Expression], Expression],
+    emit: Emit | None,
+    report: Report,
+) -> tuple[Plan, Callable[[Expression], Expression]]:
+    """Return `plan` with running aggregates and ranks, and the function that resolves placeholders.
+
+    `carry` rewrites an expression of the SELECT over the columns of `plan`.  There is an operator for each
+    partition and order, first those in the total order, then the others, each in the order of the text; then
+    one for each rank, ROW_NUMBERs first.  `emit` determines when ranks by window are released.
+    """
+    grouped = _group_calls(plan, collector, carry)
+    columns: dict[int, int] = {}
+    if collector.first_span is not None:
+        if grouped.in_sequence and not append_only(plan):
+            raise not_implemented(
+                "OVER on rows that can be retracted",
+                collector.first_span,
+                help="write an order: OVER (PARTITION BY k ORDER BY x)",
+            )
+        plan = _in_sequence(plan, grouped, collector.source_spans, columns)
+        plan = _in_any_order(plan, grouped, (emit, report, collector.first_span), columns)
+    # Only ROW_NUMBER depends on how rows of equal order are ordered; the first one has their positions.
+    for rank_call, (index, span) in sorted(
+        collector.ranks.items(), key=lambda each: each[0].function is not RankFunction.ROW_NUMBER
+    ):
+        columns[index] = len(plan.schema)
+        name = rank_call.function.value.lower()
+        plan = rank(plan, rank_call.rewrite(carry), name, emit, span)
+
+    def resolve(expression: Expression) -> Expression:
+        return replace_pending(
+            expression,
+            lambda part: (
+                ColumnRef(part.type, part.nullable, columns[part.index])
+                if isinstance(part, RunningValue)
+                else None
+            ),
+            collector.source_spans,
+        )
+
+    return plan, resolve
+
+
+def _in_sequence(
+    plan: Plan, grouped: _Grouped, spans: SourceSpans, columns: dict[int, int]
+) -> Plan:
+    """Return `plan` with the aggregates in the total order and in that of event time."""
+    written = grouped.order_spans
+    following = take_following_calls(grouped.in_sequence, written)
+    for (partition, order), calls in grouped.in_sequence.items():
+        if order is not None:
+            plan = in_order_of_time(plan, partition, order, written[order], spans)
+        columns |= _columns(plan, calls)
+        plan = Over(plan, partition, tuple(calls.values()), _names(calls))
+    if following is not None:
+        (partition, order), calls = following
+        assert order is not None
+        plan = in_order_of_time(plan, partition, order, written[order], spans)
+        assert isinstance(order, ColumnRef)
+        columns |= _columns(plan, calls)
+        made, names = tuple(calls.values()), _names(calls)
+        ordered = InOrder(plan, partition, order.index, written[order])
+        add = add_following_frames if made[0].time is None else add_following_ranges
+        plan = add(ordered, made, names, spans)
+    return plan
+
+
+def _in_any_order(
+    plan: Plan,
+    grouped: _Grouped,
+    context: tuple[Emit | None, Report, Span],
+    columns: dict[int, int],
+) -> Plan:
+    """Return `plan` with the aggregates in other orders and over whole partitions."""
+    emit, report, span = context
+    below = plan
+    for (partition, keys), calls in grouped.by_rank.items():
+        columns |= _columns(plan, calls)
+        plan = add_row_frames(plan, partition, keys, [*calls.values()], span)
+    for (partition, keys), totals in grouped.totals.items():
+        columns |= _columns(plan, totals)
+        plan = add_partition_frames(plan, partition, keys, [*totals.values()], span)
+    for partition, aggregates in grouped.whole.items():
+        columns |= _columns(plan, aggregates)
+        plan = add_partition_aggregates(plan, partition, [*aggregates.values()], emit, span)
+    if plan is not below and not append_only(plan):
+        orders = [keys for _, keys in (*grouped.by_rank, *grouped.totals)]
+        report.warn(keeps_all_rows(below, orders, span, compares=bool(grouped.totals)))
+    return plan
+
+
+def _columns(plan: Plan, calls: Mapping[int, object]) -> dict[int, int]:
+    """Return the columns of calls after those of `plan`."""
+    return {index: len(plan.schema) + number for number, index in enumerate(calls)}

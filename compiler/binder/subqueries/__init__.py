@@ -1,0 +1,1 @@
+"""Subqueries in expressions and in FROM: those that depend on the query around them become joins."""

@@ -1,0 +1,166 @@
+"""The event-time column of a window."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fsql.compiler import syntax
+from fsql.compiler.analysis.properties import Bound, window_columns
+from fsql.compiler.binder.ddl.declared_functions import NO_FUNCTIONS
+from fsql.compiler.binder.expressions.expression import ExpressionBinder
+from fsql.compiler.binder.report import Refusal, refusal
+from fsql.compiler.logical import (
+    Aggregate,
+    ApplyChanges,
+    Filter,
+    Join,
+    JoinKind,
+    Over,
+    OverCall,
+    Plan,
+    Project,
+    Scan,
+    TimeKind,
+    ToChangelog,
+    WindowAggregate,
+    operators,
+)
+from fsql.compiler.row_pattern import decision_us
+from fsql.compiler.sqltypes import Kind
+
+if TYPE_CHECKING:
+    from fsql.compiler.binder.relation import Relation
+    from fsql.compiler.binder.scope import Field
+    from fsql.compiler.binder.source_spans import SourceSpans
+
+
+def event_time_field(
+    relation: Relation,
+    written: syntax.ColumnReference | syntax.EventTime,
+    source_spans: SourceSpans,
+) -> Field:
+    """Return the event-time column over which a window is defined.
+
+    Raises:
+        Refusal: E203, E204, E304.
+    """
+    if isinstance(written, syntax.EventTime):
+        return _only_event_time(relation, written)
+    binder = ExpressionBinder(relation.scope, "a window", source_spans, NO_FUNCTIONS, "UTC")
+    time = binder.column(written)
+    if not time.column.time_attribute:
+        raise _not_event_time(relation, time, written)
+    return time
+
+
+def _only_event_time(relation: Relation, written: syntax.EventTime) -> Field:
+    """Return the event-time column of a relation, for a window that names none.
+
+    Raises:
+        Refusal: E204 if there are several, E304 if there is none.
+    """
+    times = [field for field in relation.fields if field.column.time_attribute]
+    if not times:
+        lost = _event_time_reason(relation.plan)
+        raise refusal(
+            "E304",
+            "FROM has no event time",
+            written.span,
+            note=lost,
+            help="declare it in CREATE TABLE: WATERMARK FOR at AS at - INTERVAL '5' SECOND"
+            if lost is None
+            else _join_in_time(relation.plan),
+        )
+    if len(times) > 1:
+        names = " and ".join(each.name for each in times)
+        raise refusal(
+            "E204",
+            f"FROM has more than one event time: {names}",
+            written.span,
+            help=f"write GROUP BY TUMBLE({times[0].name}, INTERVAL '1' MINUTE), HOP or SESSION",
+        )
+    return times[0]
+
+
+def _not_event_time(relation: Relation, time: Field, written: syntax.ColumnReference) -> Refusal:
+    others = [field.name for field in relation.fields if field.column.time_attribute]
+    lost = _event_time_reason(relation.plan)
+    column = window_columns(relation.plan)[time.index]
+    if column is not None and column.bound is Bound.START:
+        help_text = (
+            "a window has the times up to its end: select window_time, and use that"
+            if not others
+            else f"a window has the times up to its end: use {others[-1]}"
+        )
+    elif others:
+        help_text = f"use the event-time column: {others[0]}"
+    elif time.column.type.kind is not Kind.TIMESTAMP:
+        help_text = "compute a TIMESTAMP in CREATE TABLE, and declare a WATERMARK for it"
+    else:
+        help_text = (
+            "declare it in CREATE TABLE:"
+            f" WATERMARK FOR {time.name} AS {time.name} - INTERVAL '5' SECOND"
+        )
+    return refusal(
+        "E304",
+        f'column "{time.name}" is not event time',
+        written.span,
+        f"this is {time.column.type} without a WATERMARK" if lost is None else "",
+        note=lost,
+        help=help_text if lost is None else _join_in_time(relation.plan),
+    )
+
+
+def _event_time_reason(plan: Plan) -> str | None:
+    """Return the note that names the operator after which event time is lost, if it is known."""
+    if any(isinstance(node, ToChangelog) for node in operators(plan)):
+        return "the changes of an updating query are not in the order of event time"
+    for node in operators(plan):
+        match node:
+            case ApplyChanges():
+                return "a change can retract a row of any age, so its rows are not in the order of event time"
+            case Over(calls=calls) if any(map(_is_decided_late, calls)):
+                return (
+                    "MATCH_ROWTIME() is event time if the time until a match is decided has a bound:"
+                    " PATTERN (…) WITHIN INTERVAL '1' HOUR"
+                )
+            case Aggregate() | WindowAggregate(final=False):
+                return "the rows of an updating aggregate are not in the order of event time"
+            case Join(time_range=None):
+                return "after a join without a time range, rows are not in the order of event time"
+            case _:
+                pass
+    return None
+
+
+def _join_in_time(plan: Plan) -> str | None:
+    """Return help for the join after which event time is lost: one that keeps it, if any is known."""
+    join = next((n for n in operators(plan) if isinstance(n, Join) and n.time_range is None), None)
+    if join is None:
+        return None
+    times, others = (
+        [column.name for column in side.schema if column.time_attribute]
+        for side in (join.left, join.right)
+    )
+    right = operators(join.right)
+    scans = [node for node in right if isinstance(node, Scan)]
+    if times and others:
+        return (
+            "limit the time between both sides in ON:"
+            f" … AND b.{others[0]} BETWEEN a.{times[0]} AND a.{times[0]} + INTERVAL '1' HOUR"
+        )
+    plain = all(isinstance(node, Scan | Filter | Project) for node in right)
+    if times and plain and all(each.table.time is TimeKind.OFFSET for each in scans):
+        kind = "LEFT JOIN" if join.kind is JoinKind.LEFT else "JOIN"
+        return (
+            "join the row of a key at the time of each row, which keeps event time:"
+            f" {kind} {scans[0].table.name} FOR SYSTEM_TIME AS OF a.{times[0]},"
+            " with all columns of its PRIMARY KEY in ON"
+        )
+    return None
+
+
+def _is_decided_late(call: OverCall) -> bool:
+    """Return whether matches of a row pattern may be decided any time after their last row."""
+    pattern = call.aggregate.pattern
+    return pattern is not None and decision_us(pattern) is None
