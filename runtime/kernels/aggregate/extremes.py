@@ -90,6 +90,9 @@ class Extreme:
         touched = pa.array([self._values[slot] for slot in steps.slots.tolist()], self._type)
         known = concat_arrays([values, touched])
         ranks = canonical_rank(known)
+        if pa.types.is_decimal(self._type):
+            # They are the unscaled integers, which may be negative, or far greater than the number of rows.
+            _, ranks = np.unique(ranks, return_inverse=True)
         rows = len(values)
         valid = values.is_valid().to_numpy(zero_copy_only=False)
         keys = ~ranks if self._greatest else ranks

@@ -1,14 +1,16 @@
-"""MIN and MAX of updating input: the state is as large as what it stands for."""
+"""MIN and MAX: values of any size, and state of updating input that is as large as what it stands for."""
 
 from __future__ import annotations
+
+from decimal import Decimal
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
 from fsql.compiler.expression import AggregateCall, AggregateFunction
-from fsql.compiler.sqltypes import BIGINT
-from fsql.runtime.kernels.aggregate.extremes import RetractableExtreme
+from fsql.compiler.sqltypes import BIGINT, decimal_type
+from fsql.runtime.kernels.aggregate.extremes import Extreme, RetractableExtreme
 from fsql.runtime.kernels.aggregate.steps import steps_of
 
 ZERO = np.zeros(1, np.int64)
@@ -58,3 +60,26 @@ def test_what_was_taken_back_shows_no_more() -> None:
     assert one.read(ZERO).array.to_pylist() == [7]
     one.restore(ZERO, first, ZERO)
     assert one.read(ZERO).array.to_pylist() == [5]
+
+
+@pytest.mark.parametrize(
+    ("function", "after"),
+    [
+        (AggregateFunction.MIN, ["1.50", "-1.79", "-1.79", "-9000000000000000.25"]),
+        (AggregateFunction.MAX, ["1.50", "1.50", "9000000000000000.25", "9000000000000000.25"]),
+    ],
+)
+def test_decimals_of_any_size_and_sign_in_batches_without_null(
+    function: AggregateFunction, after: list[str]
+) -> None:
+    """Decimals rank by their unscaled integers, which are neither positions nor small."""
+    kind = decimal_type(18, 2)
+    one = Extreme(AggregateCall(function, None, kind, nullable=True))
+    one.grow(1)
+    seen = []
+    for text in ("1.50", "-1.79", "9000000000000000.25", "-9000000000000000.25"):
+        steps = steps_of(ZERO, np.arange(1))
+        values = pa.array([Decimal(text)], pa.decimal128(18, 2))
+        seen += one.add(values, None, steps).array.to_pylist()
+    assert seen == [Decimal(text) for text in after]
+    assert one.read(ZERO).array.to_pylist() == [Decimal(after[-1])]
