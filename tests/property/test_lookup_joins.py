@@ -38,7 +38,7 @@ CREATE TABLE orders (
 CREATE TABLE people (k STRING, v BIGINT, PRIMARY KEY (k) NOT ENFORCED)
     WITH ('connector' = 'file', 'path' = 'p.jsonl');
 CREATE VIEW pairs AS SELECT o.id, o.at, p.v
-FROM orders AS o {kind} JOIN people FOR SYSTEM_TIME AS OF o.now AS p ON o.k = p.k AND p.v > 3;
+FROM orders AS o {kind} JOIN people FOR SYSTEM_TIME AS OF o.now AS p ON o.k = p.k AND p.v > 3{on};
 CREATE TABLE sink (id BIGINT, v BIGINT) WITH ('connector' = 'blackhole');
 CREATE TABLE counts (v BIGINT, n BIGINT, window_end TIMESTAMP(3)) WITH ('connector' = 'blackhole');
 INSERT INTO sink SELECT id, v FROM pairs;
@@ -47,12 +47,16 @@ FROM TUMBLE(TABLE pairs, DESCRIPTOR(at), INTERVAL '2' SECOND)
 GROUP BY v, window_start, window_end;
 """
 
+CONDITION = " AND o.id < p.v"
+
 
 def case_of(seed: int) -> tuple[Case, str]:
     """Return a case, and its kind of join."""
     random = Random(f"lookup {seed}")
     kind = random.choice(("", "LEFT"))
-    text = SCRIPT.format(kind=kind)
+    # The condition is drawn on its own, so that the other draws do not depend on it.
+    on = Random(f"lookup condition {seed}").choice(("", CONDITION))
+    text = SCRIPT.format(kind=kind, on=on)
     job = bind(parse_script(SourceText("lookup", text)), DECLARED).job
     verify_logical(job)
     keys = ("a", "b", "c", None)
@@ -81,8 +85,11 @@ def expected_pairs(case: Case, kind: str) -> list[tuple[int, int | None, int]]:
         greatest = 0
         for number, (order, key, at) in enumerate(rows):
             greatest = max(greatest, at)
-            if key in values or kind == "LEFT":
-                placed.append(((greatest, split, number), (order, values.get(key), at)))
+            value = values.get(key)
+            if value is not None and CONDITION in case.text and order >= value:
+                value = None
+            if value is not None or kind == "LEFT":
+                placed.append(((greatest, split, number), (order, value, at)))
     return [pair for _, pair in sorted(placed, key=lambda each: each[0])]
 
 

@@ -45,8 +45,11 @@ CREATE TABLE sink (id BIGINT, v BIGINT, since TIMESTAMP) WITH ('connector' = 'bl
 CREATE VIEW last_rates AS SELECT since, v, k
     FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY k ORDER BY since DESC) AS n FROM rates) WHERE n = 1;
 INSERT INTO sink SELECT o.id, r.v, r.since
-FROM orders AS o {kind} JOIN {rates} FOR SYSTEM_TIME AS OF o.at AS r ON o.k = r.k{where};
+FROM orders AS o {kind} JOIN {rates} FOR SYSTEM_TIME AS OF o.at AS r ON o.k = r.k{on}{where};
 """
+
+# Conditions beside the key.
+CONDITIONS = ("", " AND o.id > 4", " AND r.v > 6", " AND r.v < o.id", " AND r.v IS NULL")
 
 
 class Placed(NamedTuple):
@@ -64,7 +67,8 @@ def case_of(seed: int) -> tuple[Case, str]:
     where = random.choice(("", "\nWHERE o.id > 3"))
     # The view is drawn on its own, so that the other draws do not depend on it.
     rates = Random(f"temporal view {seed}").choice(("rates", "last_rates"))
-    text = SCRIPT.format(kind=kind, rates=rates, where=where)
+    on = Random(f"temporal condition {seed}").choice(CONDITIONS)
+    text = SCRIPT.format(kind=kind, rates=rates, on=on, where=where)
     job = bind(parse_script(SourceText("temporal", text)), DECLARED).job
     verify_logical(job)
     keys = ("a", "b", "c", None)
@@ -103,6 +107,17 @@ def closing(at: int) -> tuple[int, int]:
     return (at // GRAIN + 1) * GRAIN + max(DELAYS), -1
 
 
+def meets(case: Case, order: int, value: int | None) -> bool:
+    """Return whether the number of an order and the value of a rate meet the condition of a case."""
+    met = {
+        " AND o.id > 4": order > 4,
+        " AND r.v > 6": value is not None and value > 6,
+        " AND r.v < o.id": value is not None and value < order,
+        " AND r.v IS NULL": value is None,
+    }
+    return all(met[each] for each in CONDITIONS[1:] if each in case.text)
+
+
 def expected_lines(case: Case, kind: str) -> list[str]:
     """Return the lines of a case by the definition."""
     orders, rates = placed(0, case.inputs[0]), placed(1, case.inputs[1])
@@ -112,8 +127,11 @@ def expected_lines(case: Case, kind: str) -> list[str]:
         assert isinstance(number, int)
         known = [rate for rate in rates if rate.values[0] == key and rate.at <= order.at]
         found = max(known, key=lambda rate: (rate.at, rate.root), default=None)
-        value, since = (None, None) if found is None or key is None else found.values[1:]
-        matched = found is not None and key is not None
+        value, since = (None, None) if found is None else found.values[1:]
+        assert not isinstance(value, bool)
+        assert isinstance(value, int | None)
+        matched = found is not None and key is not None and meets(case, number, value)
+        value, since = (value, since) if matched else (None, None)
         if ("WHERE o.id > 3" in case.text and number <= 3) or not (matched or kind == "LEFT"):
             continue
         schema = case.job.inserts[0].sink.columns

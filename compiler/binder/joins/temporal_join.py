@@ -7,9 +7,10 @@ which a view keeps the last of each key (`version_views.py`).
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from fsql.compiler import syntax
+from fsql.compiler.binder.expressions.operators import call, combine_balanced
 from fsql.compiler.binder.expressions.row_time import is_row_time, is_row_time_call
 from fsql.compiler.binder.joins.changed_versions import (
     changed_versions,
@@ -21,13 +22,16 @@ from fsql.compiler.binder.joins.lookup_join import with_rows_at_rest
 from fsql.compiler.binder.joins.outer_join import with_columns
 from fsql.compiler.binder.joins.version_views import carry_columns, ranked_versions
 from fsql.compiler.binder.joins.versions import VersionedSide, rename_fields, with_versions
-from fsql.compiler.binder.relation import Relation, filter_relation
-from fsql.compiler.binder.report import Refusal, not_implemented, refusal
+from fsql.compiler.binder.pending import replace_pending
+from fsql.compiler.binder.relation import Relation, column_refs, filter_relation
+from fsql.compiler.binder.report import Refusal, refusal
 from fsql.compiler.binder.windows.event_time import event_time_field
 from fsql.compiler.expression import (
+    Case,
     Cast,
     ColumnRef,
     Expression,
+    Literal,
 )
 from fsql.compiler.logical import (
     Filter,
@@ -39,7 +43,7 @@ from fsql.compiler.logical import (
     append_only,
     tables,
 )
-from fsql.compiler.sqltypes import FLOATING
+from fsql.compiler.sqltypes import BOOLEAN, FLOATING
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -47,6 +51,8 @@ if TYPE_CHECKING:
     from fsql.compiler.binder.context import Context
     from fsql.compiler.binder.joins.changed_versions import ChangedVersions
     from fsql.compiler.text.source import Span
+
+_MATCHES: Final = "matches"
 
 
 def join_versions(
@@ -61,12 +67,12 @@ def join_versions(
     A table at rest has one version of each key (`lookup_join.py`).
 
     Raises:
-        Refusal: E203, E204, E304, E310, E323; E301 if LEFT JOIN has a condition that is not on a key.
+        Refusal: E203, E204, E304, E310, E323.
     """
     assert isinstance(clause.right, syntax.TableReference)
     span, at, kind = clause.right.span, clause.right.system_time, JoinKind(clause.kind)
-    call = at if isinstance(at, syntax.FunctionCall) and is_row_time_call(at) else None
-    if call is None and not isinstance(at, syntax.ColumnReference):
+    written = at if isinstance(at, syntax.FunctionCall) and is_row_time_call(at) else None
+    if written is None and not isinstance(at, syntax.ColumnReference):
         raise _invalid(
             "FOR SYSTEM_TIME AS OF an expression", span, "name a column of the left side"
         )
@@ -77,9 +83,9 @@ def join_versions(
         time = event_time_field(left, at, context.source_spans)
     changed = changed_versions(right.plan)
     right, primary, versions = _versions(right, changed, span, context)
-    if call is not None and versions is not None:
+    if written is not None and versions is not None:
         raise _invalid(
-            f"FOR SYSTEM_TIME AS OF {call.name.parts[-1].name.upper()}() of a table that has event time",
+            f"FOR SYSTEM_TIME AS OF {written.name.parts[-1].name.upper()}() of a table that has event time",
             span,
             "name a column of the left side; for the time of its rows, declare it in CREATE TABLE: proc AS"
             " PROCTIME()",
@@ -87,12 +93,6 @@ def join_versions(
     pairs, rest = _matched_keys(left, right, primary, on, context, span)
     if versions is None:
         right, rest = _filtered(left, right, rest, context, changed=changed is not None)
-    if rest and kind is JoinKind.LEFT:
-        raise not_implemented(
-            "conditions of a temporal LEFT JOIN other than on the PRIMARY KEY",
-            span,
-            help="join by the key alone, and use CASE WHEN in SELECT",
-        )
     if versions is None or time is None:
         plan = with_rows_at_rest(kind, left.plan, right.plan, pairs)
     else:
@@ -105,8 +105,43 @@ def join_versions(
         )
     if changed is not None:
         plan = only_present(kind, plan, left.width)
-    fields = rename_fields(side_by_side(left, right), plan)
-    return Relation(filter_relation(plan, rest), fields)
+    rest = _over(plan, rest, context)
+    if kind is JoinKind.INNER:
+        plan = filter_relation(plan, rest)
+    elif rest:
+        plan = _matching(plan, rest, left.width, primary[0])
+    return Relation(plan, rename_fields(side_by_side(left, right), plan))
+
+
+def _over(plan: Plan, conditions: Sequence[Expression], context: Context) -> list[Expression]:
+    """Return conditions over both sides as conditions over their join, whose columns may be NULL."""
+    columns = column_refs(plan)
+    return [
+        replace_pending(
+            each,
+            lambda part: columns[part.index] if isinstance(part, ColumnRef) else None,
+            context.source_spans,
+        )
+        for each in conditions
+    ]
+
+
+def _matching(joined: Plan, conditions: Sequence[Expression], width: int, key: int) -> Plan:
+    """Return a LEFT join with NULL instead of a version for which the conditions are not TRUE.
+
+    `width` is that of the left side, `key` a column of the key of the right.  The conditions are not
+    evaluated where there is no version.
+    """
+    columns = column_refs(joined)
+    found = call("is_not_null", columns[width + key])
+    matches = Case(
+        BOOLEAN,
+        nullable=True,
+        branches=((found, combine_balanced("and", conditions)),),
+        otherwise=Literal(BOOLEAN, nullable=True, value=None),
+    )
+    names = (*(column.name for column in joined.schema), _MATCHES)
+    return only_present(JoinKind.LEFT, Project(joined, (*columns, matches), names), width)
 
 
 def _filtered(
