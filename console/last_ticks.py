@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Final
 from fsql.compiler.diagnostics import FsqlError
 from fsql.compiler.diagnostics.numbers import counted_text
 from fsql.console.tick_records import proposal_of, tick_fields
+from fsql.job.plan_in_force import AUTO
 from fsql.job.ticks import has_coordination, read_ticks
+from fsql.optimizer.choose_tick import is_of_change
 from fsql.runtime.coordination.ticks import TickRecord
 
 if TYPE_CHECKING:
@@ -43,11 +45,12 @@ class LastTicks:
         return None if self.ticks is None else [tick_fields(each) for each in self.ticks]
 
     def lines(self) -> Iterator[str]:
-        """Yield a line of text for each tick, with its reason."""
+        """Yield a line of text for each tick, and one for each change of it and each reason of a change."""
         if self.ticks is None:
             yield f"  ticks cannot be read: {self.problem}"
         for tick in self.ticks or ():
-            yield f"  tick {proposal_of(tick).tick} {_end_text(tick)}{_reason_text(tick)}"
+            yield f"  tick {proposal_of(tick).tick} {_end_text(tick)}"
+            yield from (f"    {each}" for each in _details(tick))
 
 
 def _end_text(tick: TickProposal | TickRecord) -> str:
@@ -55,9 +58,13 @@ def _end_text(tick: TickProposal | TickRecord) -> str:
         return "is proposed"
     if tick.refused:
         return f"was refused: {tick.refused}"
-    return "; ".join((f"was taken, {counted_text(tick.moved_bins, 'bin')} moved", *tick.changes))
+    return f"was taken, {counted_text(tick.moved_bins, 'bin')} moved"
 
 
-def _reason_text(tick: TickProposal | TickRecord) -> str:
+def _details(tick: TickProposal | TickRecord) -> tuple[str, ...]:
+    """Return the changes and the reason; of an automatic tick, the reasons of its changes only."""
     reason = proposal_of(tick).reason
-    return f"; {reason}" if reason else ""
+    if reason.startswith(AUTO):
+        return tuple(filter(is_of_change, reason.removeprefix(AUTO).splitlines()))
+    changes = tick.changes if isinstance(tick, TickRecord) else ()
+    return (*changes, *reason.splitlines())

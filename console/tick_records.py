@@ -34,7 +34,7 @@ def tick_fields(tick: TickProposal | TickRecord) -> dict[str, object]:
     return {
         "tick": proposal.tick,
         "state": state_word(tick),
-        "reason": proposal.reason,
+        "reason": proposal.reason_line,
         "proposed_at": proposal.proposed_at,
         "seconds": None if record is None else record.seconds,
         "position": None if record is None else record.position,
@@ -53,9 +53,9 @@ def tick_row(tick: TickProposal | TickRecord) -> tuple[str, ...]:
     proposal = proposal_of(tick)
     start = (str(proposal.tick), state_word(tick), _time_text(proposal.proposed_at))
     if not isinstance(tick, TickRecord):
-        return (*start, "", "", proposal.reason, "")
+        return (*start, "", "", proposal.reason_line, "")
     moved = "" if tick.refused else count_text(tick.moved_bins)
-    return (*start, seconds_text(tick.seconds), moved, proposal.reason, tick.refused)
+    return (*start, seconds_text(tick.seconds), moved, proposal.reason_line, tick.refused)
 
 
 def tick_text(tick: TickProposal | TickRecord) -> str:
@@ -63,7 +63,8 @@ def tick_text(tick: TickProposal | TickRecord) -> str:
     proposal = proposal_of(tick)
     lines = [f"tick {proposal.tick}: {state_word(tick)}"]
     if proposal.reason:
-        lines.append(f"reason: {proposal.reason}")
+        first, *more = proposal.reason.splitlines()
+        lines += [f"reason: {first}", *(f"  {each}" for each in more)]
     lines.append(f"proposed: {_time_text(proposal.proposed_at)}")
     if isinstance(tick, TickRecord):
         lines.append(f"took: {seconds_text(tick.seconds)}")

@@ -110,7 +110,7 @@ class _Chooser:
         return self._choice(tick, choice.reasons, statistics.problems)
 
     def _propose(self, choice: TickChoice) -> int:
-        reason = AUTO + "; ".join(choice.reasons)
+        reason = AUTO + "\n".join(choice.reasons)
         layout = ProposedLayout(choice.owners)
         return propose(self._state, self._job.description, layout, choice.choices, reason)
 

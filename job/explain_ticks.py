@@ -124,7 +124,7 @@ def ticks_of_job(state: Path, *, deployed: bool) -> TicksOfJob:
     if taken:
         before = plan_after(at_start, taken[1]) if len(taken) > 1 else at_start
         proposal = taken[0].proposal
-        last = LastTick(proposal.tick, proposal.reason, tuple(changed_plan(before, plan)))
+        last = LastTick(proposal.tick, proposal.reason_line, tuple(changed_plan(before, plan)))
     statistics = newest_statistics(state)
     choice = choose_tick(situation, statistics)
     place = [_PLACES[hosted]] if job.hosted is not None else [_UNKNOWN] * hosted

@@ -16,8 +16,9 @@ Pre-aggregation never ends by itself: if no key is hot, it only examines some ha
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.plan_choices import NO_CHOICES, PlanChoices
 from fsql.compiler.statistics import TICK_SECONDS
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
     from fsql.optimizer.load_history import LoadHistory
     from fsql.optimizer.replay import PastTick
     from fsql.optimizer.statistics import Statistics
+
+_STAYS: Final = re.compile(r"\bstays?\b")
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +74,17 @@ class TickChoice:
     def is_change(self) -> bool:
         """Return whether there is a change to propose."""
         return self.owners is not None or self.choices != NO_CHOICES
+
+
+def is_of_change(reason: str) -> bool:
+    """Return whether a reason is that of a change; of others, the first clause says that something stays.
+
+    >>> is_of_change("linger of words: 20 ms, was none; calls take 52% of worker 0")
+    True
+    >>> is_of_change("owners: stay; the linger changes the loads")
+    False
+    """
+    return not _STAYS.search(reason.partition(";")[0])
 
 
 def choose_tick(situation: Situation, statistics: Statistics) -> TickChoice:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Final
 
 from rich.console import Group
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from fsql.deployment.views import JobView
 
 JOB_TITLES: Final = ("job", "state", "workers", "rows in/s", "rows out/s", "behind", "state rows")
+_OPERATOR: Final = re.compile(r"\b[a-z_]+-[0-9a-f]{12}\b")
 _SHOWN: Final = {"workers": 16, "operators": 8, "folds": 6, "splits": 6, "heavy": 6}
 """The tables of statistics that are shown, and the number of their rows."""
 
@@ -67,8 +69,10 @@ def details(sample: Sample) -> RenderableType:
         shown += [Text(), text_grid(titles, kept)]
         if len(rows) > len(kept):
             shown.append(Text(f"and {len(rows) - len(kept):,} more", style="dim"))
-    ticks = [line.strip() for line in found.ticks.lines()]
-    shown += [Text(), *(Text(line) for line in ticks or ["no ticks yet"])]
+    folds = [row[0] for row in tables["folds"].rows]
+    ticks = _with_labels("\n".join(found.ticks.lines()), folds).splitlines()
+    lines = [line.removeprefix("  ") for line in ticks]
+    shown += [Text(), *(Text(line) for line in lines or ["no ticks yet"])]
     return Group(*shown)
 
 
@@ -96,6 +100,12 @@ def _label(name: str, row: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> 
         return row
     labels = operator_labels(dict.fromkeys(each[0] for each in rows))
     return (labels[row[0]], *row[1:])
+
+
+def _with_labels(text: str, folds: Sequence[str]) -> str:
+    """Return a text with the short names of operators, which the table of folds has as well."""
+    labels = operator_labels(dict.fromkeys([*folds, *_OPERATOR.findall(text)]))
+    return _OPERATOR.sub(lambda found: labels[found[0]], text)
 
 
 def text_grid(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:

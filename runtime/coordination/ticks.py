@@ -32,7 +32,7 @@ class TickProposal(msgspec.Struct, frozen=True):
     the plan that the proposal was made for, and `workers` the number of workers that the job was started
     with.  `workers_after` is the number of workers after the tick, 0 for an unchanged number.  `readers` has
     the worker that reads for each front, by number; with () fronts stay, unless the number of workers
-    changes.  `proposed_at` is in seconds since 1970.
+    changes.  `reason` may have several lines, one for each decision.  `proposed_at` is in seconds since 1970.
     """
 
     tick: int
@@ -45,6 +45,11 @@ class TickProposal(msgspec.Struct, frozen=True):
     choices: PlanChoices = NO_CHOICES
     readers: tuple[int, ...] = ()
     exchanges: ExchangeRanges = ()
+
+    @property
+    def reason_line(self) -> str:
+        """Return the reason on one line."""
+        return "; ".join(self.reason.splitlines())
 
     @property
     def workers_of_tick(self) -> int:

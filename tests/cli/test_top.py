@@ -83,10 +83,14 @@ STATISTICS = Statistics(
     ),
     problems=('"x.parquet" is skipped: it has other columns',),
 )  # fmt: skip
+REASON = """\
+auto: owners: 500 bins move; 0.9 to 0.6
+aggregate-3ab95d95e874: stays ordered; rows of bids are rebalanced
+over-3ab95d95e874: ordered, was speculative; 20% of its rows were recomputed"""
 TICKS = LastTicks(
     (
         TickRecord(
-            TickProposal(1, "graph", 2, ((0, 0, 4096),), "auto: owners: 0.9 to 0.6", 50.0),
+            TickProposal(1, "graph", 2, ((0, 0, 4096),), REASON, 50.0),
             (1, 2),
             0.2,
             moved_bins=500,
@@ -158,7 +162,9 @@ aggregate  0     e    10.0%        1.0%
 aggregate  0     f    8.3%         1.0%
 and 2 more
 
-tick 1 was taken, 500 bins moved; auto: owners: 0.9 to 0.6
+tick 1 was taken, 500 bins moved
+  owners: 500 bins move; 0.9 to 0.6
+  over: ordered, was speculative; 20% of its rows were recomputed
 """
     )
 
