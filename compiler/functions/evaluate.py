@@ -8,7 +8,7 @@ runs, and how a failing row gets its message.
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.expression import (
     Call,
@@ -190,9 +190,14 @@ def fallible_by_itself(node: object) -> bool:
             return False
 
 
+_COMPUTED: Final = (Literal, Call, Cast, TryCast, Case, FieldAccess, InSet, LambdaCall)
+"""The expressions that are computed from those in them; others stand for what a row or a group has."""
+
+
 def constant(expression: Expression) -> bool:
-    """Return whether `expression` refers to no column."""
-    return not any(isinstance(node, ColumnRef) for node in walk(expression))
+    """Return whether `expression` is the same for all rows: it has no column, and no aggregate."""
+    parts = (node for node in walk(expression) if isinstance(node, Expression))
+    return all(isinstance(part, _COMPUTED) for part in parts)
 
 
 def constant_value(expression: Expression) -> Value:

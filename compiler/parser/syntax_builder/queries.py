@@ -323,12 +323,15 @@ def group_by_all(_span: Span) -> Literal["ALL"]:
 
 
 def groupings(_span: Span, *elements: _Grouping) -> tuple[_Grouping, ...]:
-    """Return the elements of GROUP BY; `()` changes nothing among others, and alone leaves no element."""
-    return tuple(element for element in elements if not _is_empty(element))
+    """Return the elements of GROUP BY; `(a, b)` is a and b, so that `()` alone leaves no element."""
+    return tuple(each for element in elements for each in _alone(element))
 
 
-def _is_empty(element: _Grouping) -> bool:
-    return isinstance(element, syntax.RowConstructor) and not element.items
+def _alone(element: _Grouping) -> tuple[_Grouping, ...]:
+    """Return the elements of a list in parentheses, others as they are."""
+    if isinstance(element, syntax.RowConstructor) and not element.names:
+        return element.items
+    return (element,)
 
 
 def empty_grouping(span: Span) -> syntax.RowConstructor:
