@@ -127,7 +127,9 @@ class _Attempt:
         below = [each for input_ in plan.inputs for each in rows[input_]]
         match plan:
             case Scan():
-                return [row] if plan.table is table else []
+                if plan.table is not table:
+                    return []
+                return [(*row, self._time) if table.row_time else row]
             case Union():
                 return below
             case Filter() | Project() | Unnest() | AssignWindows() | AssignExpiry():

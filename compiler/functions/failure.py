@@ -60,6 +60,15 @@ class NoJsonValueFailure(RowFailure):
         super().__init__(f"the JSON has no such value at {_excerpt(path)}")
 
 
+class OtherJsonValueFailure(RowFailure):
+    """E503: a document that has a value of another kind at a path, or several (ERROR ON ERROR)."""
+
+    code = 503
+
+    def __init__(self, path: str) -> None:
+        super().__init__(f"the JSON has a value of another kind, or several, at {_excerpt(path)}")
+
+
 class UnmappedOperationFailure(RowFailure):
     """E503: an operation of a changelog that stands for no kind of change."""
 

@@ -17,11 +17,15 @@ from typing import TYPE_CHECKING, Final
 from fsql.compiler.functions.casts import cast_value, castable
 from fsql.compiler.functions.failure import (
     NoJsonValueFailure,
+    OtherJsonValueFailure,
     RowFailure,
     UnreadableTextFailure,
 )
 from fsql.compiler.functions.json_documents import (
+    all_at,
     document_of,
+    fits,
+    path_steps,
     plain_text,
     wild_path_error,
     write_document,
@@ -46,16 +50,22 @@ _OF: Final = (
 
 
 def _found(find: Callable[[str, str], Value], result: SqlType, text: str, path: str) -> Value:
-    """Return what lies at a path, None if there is nothing.
+    """Return what lies at a path, None if there is nothing, or null.
 
     Raises:
-        RowFailure: E502 to E504, if the text is not JSON, or the value is not of the type of the result.
+        RowFailure: E502 to E504, if the text is not JSON, the path is strict and does not fit, there is
+            something else or more than one value, or the value is not of the type of the result.
     """
-    if document_of(text) is None:
+    document = document_of(text)
+    if document is None:
         raise UnreadableTextFailure(text, "JSON")
+    if not fits(document[0], path):
+        raise NoJsonValueFailure(path)
     value = find(text, path)
     if isinstance(value, bool):
         return value or None
+    if value is None and all_at(document[0], path_steps(path) or ()) not in ([], [None]):
+        raise OtherJsonValueFailure(path)
     if isinstance(value, str) and result.element is not None:
         return _elements(value, result.element)
     return cast_value(value, STRING, result)

@@ -138,16 +138,19 @@ def kind_of(document: Document) -> str:
 
 _STEP: Final = re.compile(
     r"""\.(?P<name>[A-Za-z_\u0080-\U0010ffff][\w$-]*)|\."(?P<quoted>(?:[^"\\]|\\.)*)"
-    |\['(?P<single>[^']*)'\]|\["(?P<double>(?:[^"\\]|\\.)*)"\]|\[(?P<index>\d{1,9})\]
+    |\.?\['(?P<single>[^']*)'\]|\.?\["(?P<double>(?:[^"\\]|\\.)*)"\]|\[(?P<index>\d{1,9})\]
     |(?P<wildcard>\.\*|\[\*\])""",
     re.VERBOSE,
 )
 
 
+_STRICT: Final = "strict "
+
+
 @lru_cache(maxsize=256)
 def path_steps(path: str) -> tuple[Step, ...] | None:
     """Return the names, indexes and wildcards of a path; None if it is none."""
-    text = path.removeprefix("lax ").strip(" ")
+    text = path.removeprefix("lax ").removeprefix(_STRICT).strip(" ")
     if not text.startswith("$") or len(path) > PATH_LENGTH_MAX:
         return None
     steps: list[Step] = []
@@ -170,6 +173,22 @@ def path_steps(path: str) -> tuple[Step, ...] | None:
             steps.append(value)
         at = found.end()
     return tuple(steps)
+
+
+def fits(document: Document, path: str) -> bool:
+    """Return whether each step of a path has a value, which a path that begins with `strict ` requires."""
+    if not path.startswith(_STRICT):
+        return True
+    found = [document]
+    for step in path_steps(path) or ():
+        wanted = list if step is Wildcard.ELEMENTS else dict
+        if isinstance(step, Wildcard):
+            if not all(isinstance(each, wanted) for each in found):
+                return False
+        elif any(found_at(each, (step,)) is None for each in found):
+            return False
+        found = all_of(found, step)
+    return True
 
 
 def wild_path_error(path: str) -> str | None:
@@ -213,14 +232,18 @@ def all_at(document: Document, steps: Sequence[Step]) -> list[Document]:
     """Return all values at a path, in the order of the document."""
     found: list[Document] = [document]
     for step in steps:
-        if step is Wildcard.ELEMENTS:
-            found = [part for each in found if isinstance(each, list) for part in each]
-        elif step is Wildcard.MEMBERS:
-            found = [part for each in found if isinstance(each, dict) for part in each.values()]
-        else:
-            parts = [found_at(each, (step,)) for each in found]
-            found = [part[0] for part in parts if part is not None]
+        found = all_of(found, step)
     return found
+
+
+def all_of(found: Sequence[Document], step: Step) -> list[Document]:
+    """Return what a step leads to from each of several values."""
+    if step is Wildcard.ELEMENTS:
+        return [part for each in found if isinstance(each, list) for part in each]
+    if step is Wildcard.MEMBERS:
+        return [part for each in found if isinstance(each, dict) for part in each.values()]
+    parts = [found_at(each, (step,)) for each in found]
+    return [part[0] for part in parts if part is not None]
 
 
 def merge_patch(target: Document, patch: Document) -> Document:

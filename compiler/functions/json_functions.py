@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
-from fsql.compiler.functions.casts import cast_value, castable
 from fsql.compiler.functions.json_documents import (
     Document,
     all_at,
     document_of,
+    fits,
     found_at,
     has_wildcard,
     kind_of,
@@ -21,8 +21,9 @@ from fsql.compiler.functions.json_documents import (
     without_nulls,
     write_document,
 )
-from fsql.compiler.functions.signature import Function, Match, Nullability, Signature
-from fsql.compiler.sqltypes import BIGINT, BOOLEAN, STRING, Kind, SqlType, array_of
+from fsql.compiler.functions.json_values import json_signature
+from fsql.compiler.functions.signature import Function, Nullability, Signature
+from fsql.compiler.sqltypes import BIGINT, BOOLEAN, STRING, SqlType, array_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -31,19 +32,19 @@ if TYPE_CHECKING:
 
 
 def _at(text: str, path: str) -> tuple[Document] | None:
-    """Return what lies at a path of the text's document, in brackets."""
+    """Return what lies at a path of the text's document, in brackets; None if there is nothing."""
     document = document_of(text)
     steps = path_steps(path)
     assert steps is not None
-    return None if document is None else found_at(document[0], steps)
+    return found_at(document[0], steps) if document and fits(document[0], path) else None
 
 
 def _all(text: str, path: str) -> list[Document] | None:
-    """Return all values at a path of the text's document; None if it is not JSON."""
+    """Return all values at a path of the text's document; None if it is not JSON, or is not strictly so."""
     document = document_of(text)
     steps = path_steps(path)
     assert steps is not None
-    return None if document is None else all_at(document[0], steps)
+    return all_at(document[0], steps) if document and fits(document[0], path) else None
 
 
 def _value(text: str, path: str) -> str | None:
@@ -129,7 +130,7 @@ def _kind_error(kind: str) -> str | None:
 
 def _unquote(text: str) -> str | None:
     document = document_of(text)
-    return document[0] if document and kind_of(document[0]) == "string" else None  # type: ignore[return-value]
+    return document[0] if document and kind_of(document[0]) == "string" else text  # type: ignore[return-value]
 
 
 def _follow_steps(text: str, *steps: str) -> tuple[Document] | None:
@@ -191,54 +192,6 @@ def _array_contains(text: str, wanted: Value) -> bool | None:
     if isinstance(wanted, bool):
         return any(each is wanted for each in document[0])
     return any(kind_of(each) == "number" and each == str(wanted) for each in document[0])
-
-
-_PLAIN: Final = frozenset({Kind.BOOLEAN, Kind.INTERVAL})
-
-
-def _json_of(value: Value, type_: SqlType) -> str:
-    """Return a value as JSON: as in the output, but NaN and infinities are null."""
-    if value is None:
-        return "null"
-    if type_.kind is Kind.MAP:
-        assert isinstance(value, tuple)
-        return _json_of_map(value, type_)
-    if type_.element is not None or type_.fields:
-        assert isinstance(value, tuple)
-        types = type_.field_types or type_.parts * len(value)
-        parts = [_json_of(each, given) for each, given in zip(value, types, strict=True)]
-        if type_.element is not None:
-            return f"[{','.join(parts)}]"
-        names = (quote(name) for name, _ in type_.fields)
-        return f"{{{','.join(f'{n}:{p}' for n, p in zip(names, parts, strict=True))}}}"
-    text = value if type_ == STRING else cast_value(value, type_, STRING)
-    assert isinstance(text, str)
-    if type_.numeric:
-        return text if text[-1].isdigit() else "null"
-    return text if type_.kind in _PLAIN else quote(text)
-
-
-def _json_of_map(entries: tuple[Any, ...], type_: SqlType) -> str:
-    """Return a map as a JSON object, whose keys are the texts of its keys."""
-    parts = []
-    for key, value in entries:
-        text = key if type_.key == STRING else cast_value(key, type_.key, STRING)
-        assert isinstance(text, str)
-        parts.append(f"{quote(text)}:{_json_of(value, type_.value)}")
-    return f"{{{','.join(parts)}}}"
-
-
-def _json_signature(types: tuple[SqlType, ...]) -> Match | None:
-    """Return the signature of JSON_STRING for a type."""
-    (given,) = types if len(types) == 1 else (None,)
-    if given is None or given.kind is Kind.NULL or not _writable(given):
-        return None
-    signature = Signature((given,), STRING, lambda value: _json_of(value, given))
-    return Match(signature, (given,), STRING)
-
-
-def _writable(type_: SqlType) -> bool:
-    return all(map(_writable, type_.parts)) if type_.parts else castable(type_, STRING)
 
 
 def object_of(*parts: str | None) -> str:
@@ -392,7 +345,7 @@ JSON_FUNCTIONS: Final = (
         "json_string",
         ("JSON_STRING", "TO_JSON_STRING", "TO_JSON", "TO_JSONB", "ROW_TO_JSON", "ARRAY_TO_JSON"),
         (Signature(_TEXT, STRING, quote),),
-        of_types=_json_signature,
+        of_types=json_signature,
     ),
     json_builder("json_object", object_of, "JSON_BUILD_OBJECT", "JSONB_BUILD_OBJECT"),
     json_builder("json_array", _array),

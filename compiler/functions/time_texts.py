@@ -70,8 +70,10 @@ def _from_unixtime(seconds: int, pattern: str = SECONDS_PATTERN) -> str:
     return pattern_of(JAVA, pattern).write(in_range(seconds * _SECOND_US))
 
 
-def _unix_timestamp(given: int | str, pattern: str = SECONDS_PATTERN) -> int:
-    at_us = given if isinstance(given, int) else _read(READ)(given, pattern)
+def _unix_timestamp(given: int | str, pattern: str | None = None) -> int:
+    if isinstance(given, int):
+        return given // _SECOND_US
+    at_us = parse_timestamp(given) if pattern is None else _read(READ)(given, pattern)
     return at_us // _SECOND_US
 
 

@@ -291,6 +291,23 @@ def test_a_row_that_fails_ends_the_changes_before_it() -> None:
     assert seen == [("+I", {"q": -6})]
 
 
+def test_a_row_that_fails_beside_its_time_is_shown_with_the_place() -> None:
+    times = [{"at": dt.datetime(2026, 1, 1, tzinfo=dt.UTC), "n": "x"}]
+    table = fsql.Table(times, event_time="at")
+    changes = fsql.sql(
+        "SELECT NOW() AS now, CAST(n AS INT) AS n FROM times", tables={"times": table}
+    )
+    with pytest.raises(fsql.DataError) as raised:
+        changes.table()
+    assert str(raised.value).splitlines()[:5] == [
+        'error[FSQL-E503]: value cannot be cast, caused by a row of table "times"',
+        " --> <script>:1:22",
+        "  |",
+        "1 | SELECT NOW() AS now, CAST(n AS INT) AS n FROM times",
+        '  |                      ^^^^^^^^^^^^^^ cannot read "x" as INT',
+    ]
+
+
 @pytest.mark.parametrize(
     ("rows", "message"),
     [

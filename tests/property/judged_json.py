@@ -77,7 +77,12 @@ def _with_clauses(
     """Return the cases of a function with values on empty and on error, and with the one that may fail."""
     type_ = BOOLEAN if isinstance(values[0], bool) else STRING
     defaults = tuple(Column(type_, (each, None)) for each in values)  # type: ignore[arg-type]
-    found = "CASE WHEN {0} IS NOT NULL THEN CASE WHEN NOT json_valid({0}) THEN {error} ELSE COALESCE({sql}, {empty}) END END"
+    other = (
+        f"{{sql}} IS NULL AND json_type({_JSON}, {{path}}) <> 'NULL'"
+        if "$[*]" not in paths
+        else "FALSE"
+    )
+    found = f"CASE WHEN {{0}} IS NOT NULL THEN CASE WHEN NOT json_valid({{0}}) OR ({other}) THEN {{error}} ELSE COALESCE({{sql}}, {{empty}}) END END"
     made = {f"{name}_or": list[ComparedFunction](), f"{name}_or_fail": list[ComparedFunction]()}
     for path in paths:
         one = f"TRY({found})".replace("{sql}", sql).replace("{path}", f"'{path}'")
@@ -93,7 +98,7 @@ def _with_clauses(
 
 
 _TEXTS_OF_CLAUSES: Final = ("none", "bad")
-_SOME_PATHS: Final = ("$", "$.a", "$.b[0]", "$.zz")
+_SOME_PATHS: Final = ("$", "$.a", "$.b", "$.b[0]", "$.zz")
 _SOME_WILD_PATHS: Final = ("$[*]", "$.b[*].c")
 
 JSON: Final[Mapping[str, list[ComparedFunction]]] = {
@@ -172,7 +177,7 @@ JSON: Final[Mapping[str, list[ComparedFunction]]] = {
         *_one("CAST(to_json({0}) AS VARCHAR)", Column(BOOLEAN, (None, True, False))),
     ],
     "json_unquote": _one(
-        f"CASE WHEN json_type({_JSON}) = 'VARCHAR' THEN json_extract_string({_JSON}, '$') END",
+        f"CASE WHEN json_type({_JSON}) = 'VARCHAR' THEN json_extract_string({_JSON}, '$') ELSE {{0}} END",
         DOCUMENTS,
     ),
     "json_merge_patch": _one(

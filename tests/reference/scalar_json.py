@@ -93,6 +93,20 @@ def all_at_path(document: Any, path: str) -> list[Any]:
     return [] if value is _MISSING else [value]
 
 
+def fitting(function: str, document: Any, path: str) -> Value:
+    """Return what a function without clauses finds, None if there is nothing or null.
+
+    Raises:
+        FailureError: there is something that it does not find, or a strict path leads to nothing.
+    """
+    found = all_at_path(document, path)
+    value = found_by(function, document, path)
+    fits = [None] if found or path.startswith("strict ") else []
+    if value is None and found != fits:
+        raise FailureError(NOT_CASTABLE)
+    return value
+
+
 def elements(text: str, type_: SqlType) -> tuple[Value, ...]:
     """Return the elements of an array, cast to a type.
 
@@ -119,7 +133,7 @@ def with_clauses(name: str, values: list[Any], result: SqlType) -> Value:
     if text is None:
         return None
     try:
-        value = found_by(function, parsed(text), path)
+        value = fitting(function, parsed(text), path)
         if isinstance(value, str) and result.kind is Kind.ARRAY and result.element is not None:
             value = elements(value, result.element)
         elif isinstance(value, str):

@@ -14,7 +14,7 @@ from fsql.compiler.functions.read_patterns import READ
 from fsql.compiler.functions.table import FUNCTIONS
 from fsql.compiler.functions.time_patterns import pattern_of
 from fsql.compiler.functions.time_texts import FORMATTED, SECONDS_PATTERN
-from fsql.compiler.sqltypes import INT, INTEGER_RANGES, STRING, TIMESTAMP, UBIGINT, Kind
+from fsql.compiler.sqltypes import INT, INTEGER_RANGES, STRING, TIMESTAMP, UBIGINT, Kind, instants
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,6 +24,13 @@ if TYPE_CHECKING:
     from fsql.compiler.text.source import Span
 
 _SECONDS: Final = Literal(STRING, nullable=False, value=SECONDS_PATTERN)
+_CAST_TEXT: Final = Literal(
+    STRING,
+    nullable=False,
+    value=r"^(\d{4}-\d\d-\d\d)[ T](\d\d:\d\d:\d\d)(\.\d+)?(Z|[+-]\d\d:\d\d)?$",
+)
+"""What a cast of a TIMESTAMP or TIMESTAMP_LTZ to STRING gives; also with a space, as Flink writes it."""
+_CAST_DAY_AND_TIME: Final = Literal(STRING, nullable=False, value="$1 $2")
 
 
 def local_texts(made: Expression, zone: str, span: Span) -> Expression:
@@ -42,7 +49,9 @@ def local_texts(made: Expression, zone: str, span: Span) -> Expression:
         case "unix_timestamp", (text, *pattern) if text.type == STRING:
             if _pattern_has_zone(made):
                 return made
-            local = call("to_timestamp", text, *(pattern or [_SECONDS]))
+            if not pattern:
+                return call("unix_timestamp", Cast(instants(zone), text.nullable, text))
+            local = call("to_timestamp", text, *pattern)
             return call("unix_timestamp", in_zone(local, zone, zone))
         case _:
             return made
@@ -116,10 +125,10 @@ def convert_tz(binder: ExpressionBinder, placed: Sequence[tuple[Expression, Span
             help="write … AT TIME ZONE '…'",
         )
     given, wanted = (constant_zone(*zone, "CONVERT_TZ") for zone in zones)
-    pattern = Literal(STRING, nullable=False, value=SECONDS_PATTERN)
-    local = call("try_to_timestamp", value, pattern)
+    text = call("regexp_replace", value, _CAST_TEXT, _CAST_DAY_AND_TIME)
+    local = call("try_to_timestamp", text, _SECONDS)
     instant = in_zone(local, given, binder.zone)
-    return call("date_format", in_zone(instant, wanted, binder.zone), pattern)
+    return call("date_format", in_zone(instant, wanted, binder.zone), _SECONDS)
 
 
 def _by_pattern(name: str, value: Expression, pattern: tuple[Expression, Span]) -> Expression:

@@ -15,8 +15,8 @@ JSON is a STRING. A text that is not JSON after RFC 8259, that nests deeper than
 NULL, and does not fail the row. JSON results are written without spaces, with the keys in their order and numbers as they were
 written; for a key that occurs twice, the last value is used.
 
-A path is a literal: `$`, then any number of `.name`, `."a name"`, `['a name']`, `["a name"]` and `[0]`, which counts from 0; it may
-begin with `lax `. In `JSON_QUERY`, `JSON_VALUE`, `JSON_EXISTS`, `JSON_ITEMS`, `JSON_PATH_QUERY_ARRAY` and `JSON_PATH_QUERY_FIRST` a path may have wildcards: `[*]`, the elements of
+A path is a literal: `$`, then any number of `.name`, `."a name"`, `['a name']`, `["a name"]` and `[0]`, which counts from 0; also `.['a name']`. It may
+begin with `lax `, or with `strict `: then a path with a step that leads to nothing is an error, which `ON ERROR` is for, and not empty. In `JSON_QUERY`, `JSON_VALUE`, `JSON_EXISTS`, `JSON_ITEMS`, `JSON_PATH_QUERY_ARRAY` and `JSON_PATH_QUERY_FIRST` a path may have wildcards: `[*]`, the elements of
 an array, and `.*`, the values of an object. There are no filters or ranges: use `JSON_ITEMS` with UNNEST, which makes a row of each, or FILTER with a lambda.
 """
 
@@ -24,21 +24,24 @@ _DOCUMENT: Final = """'{"a": {"b": [1, 2.50]}, "c": "x", "d": null}'"""
 
 ENTRIES: Final[Mapping[str, ManualEntry]] = {
     "json_value": entry(
-        "The text of the string, number or boolean at a path; NULL for null, objects and arrays, and where there is nothing. With `RETURNING type` it is cast to the type, and NULL where that fails. `DEFAULT x ON EMPTY` gives a value where there is none (or null, an object or an array), `DEFAULT x ON ERROR` where the text is not JSON or the cast fails; both are cast to the type, and computed for every row. `ERROR ON EMPTY` and `ERROR ON ERROR` fail the row (E503).",
+        "The text of the string, number or boolean at a path; NULL for null, objects and arrays, and where there is nothing. With `RETURNING type` it is cast to the type, and NULL where that fails. `DEFAULT x ON EMPTY` gives a value where there is nothing or null, `DEFAULT x ON ERROR` where the text is not JSON, there is an object, an array or more than one value, or the cast fails; both are cast to the type, and computed for every row. `ERROR ON EMPTY` and `ERROR ON ERROR` fail the row (E503).",
         f"JSON_VALUE({_DOCUMENT}, '$.a.b[0]' RETURNING INT) = 1",
         f"JSON_VALUE({_DOCUMENT}, '$.c') = 'x'",
         f"JSON_VALUE({_DOCUMENT}, '$.e' RETURNING INT DEFAULT 7 ON EMPTY NULL ON ERROR) = 7",
         f"JSON_VALUE({_DOCUMENT}, '$.c' RETURNING INT DEFAULT -1 ON ERROR) = -1",
         f"CAST(JSON_VALUE({_DOCUMENT}, '$.a.b[1]') AS DOUBLE) = 2.5",
         f"JSON_VALUE({_DOCUMENT}, '$.a') IS NULL",
+        f"JSON_VALUE({_DOCUMENT}, '$.a' DEFAULT 'none' ON EMPTY DEFAULT 'other' ON ERROR) = 'other'",
+        f"JSON_VALUE({_DOCUMENT}, 'strict $.e' DEFAULT 'none' ON EMPTY DEFAULT 'other' ON ERROR) = 'other'",
     ),
     "json_query": entry(
-        "The object or array at a path, or the whole document; NULL for other values, and where there is nothing or more than one value. `WITH WRAPPER`, after the path or after RETURNING, gives an array of all values, `WITH CONDITIONAL WRAPPER` unless there is one object or array. `RETURNING ARRAY<type>` gives the elements, each cast to the type; NULL where that fails. `EMPTY ARRAY ON EMPTY` and `EMPTY OBJECT ON EMPTY` give `[]` and `{}` where there is nothing; with `ON ERROR`, where the text is not JSON or a cast fails. `ERROR` fails the row there (E503).",
+        "The object or array at a path, or the whole document; NULL for other values, and where there is nothing or more than one value. `WITH WRAPPER`, after the path or after RETURNING, gives an array of all values, `WITH CONDITIONAL WRAPPER` unless there is one object or array. `RETURNING ARRAY<type>` gives the elements, each cast to the type; NULL where that fails. `EMPTY ARRAY ON EMPTY` and `EMPTY OBJECT ON EMPTY` give `[]` and `{}` where there is nothing or null; with `ON ERROR`, where the text is not JSON, there is another value or more than one, or a cast fails. `ERROR` fails the row there (E503).",
         f"JSON_QUERY({_DOCUMENT}, '$.a') = '{{\"b\":[1,2.50]}}'",
         """JSON_QUERY('[{"a": 1}, {"b": 2}, {"a": 3}]', '$[*].a' WITH WRAPPER) = '[1,3]'""",
         """JSON_QUERY('{"a": [1]}', '$.*' WITH CONDITIONAL WRAPPER) = '[1]'""",
         f"JSON_QUERY({_DOCUMENT}, '$.a.b' RETURNING ARRAY<DOUBLE>) = ARRAY[1.0, 2.5]",
         f"JSON_QUERY({_DOCUMENT}, '$.e' EMPTY ARRAY ON EMPTY NULL ON ERROR) = '[]'",
+        f"JSON_QUERY({_DOCUMENT}, '$.c' NULL ON EMPTY EMPTY ARRAY ON ERROR) = '[]'",
         f"JSON_ARRAY(JSON_QUERY({_DOCUMENT}, '$.a' EMPTY OBJECT ON EMPTY)) = '[{{\"b\":[1,2.50]}}]'",
     ),
     "json_query_wrapped": entry(
@@ -76,9 +79,10 @@ ENTRIES: Final[Mapping[str, ManualEntry]] = {
         f"JSON_EXTRACT_PATH_TEXT({_DOCUMENT}, 'c') = 'x'",
     ),
     "json_exists": entry(
-        "Whether there is a value at a path, which may be null; FALSE for what is not JSON, with `TRUE ON ERROR` and `UNKNOWN ON ERROR` TRUE and NULL; `ERROR ON ERROR` fails the row (E503).",
+        "Whether there is a value at a path, which may be null; FALSE for what is not JSON, and where a strict path does not fit, with `TRUE ON ERROR` and `UNKNOWN ON ERROR` TRUE and NULL; `ERROR ON ERROR` fails the row (E503).",
         f"JSON_EXISTS({_DOCUMENT}, '$.d')",
         f"NOT JSON_EXISTS({_DOCUMENT}, '$.e')",
+        f"JSON_EXISTS({_DOCUMENT}, 'strict $.e' UNKNOWN ON ERROR) IS NULL",
     ),
     "json_get": entry(
         "The value of a key, or the element of an array at a position, from 0, or from the end if negative, as JSON; NULL where there is none. It is the operator `->`.",
@@ -127,9 +131,10 @@ ENTRIES: Final[Mapping[str, ManualEntry]] = {
         "JSON_ARRAY_CONTAINS('[1, 2]', 2)",
     ),
     "json_string": entry(
-        "A value of any type as JSON, as in JSON output; NaN and infinities are null.",
+        "A value of any type as JSON, as in JSON output: BYTES are in Base64; but NaN and infinities are null.",
         "JSON_STRING('a') = '\"a\"'",
         "JSON_STRING(ARRAY[1, NULL]) = '[1,null]'",
+        "JSON_STRING(X'ff') = '\"/w==\"'",
     ),
     "json_object": entry(
         "An object of keys and values; a value may be NULL, a pair without a key is skipped. Also `JSON_OBJECT(KEY 'a' VALUE 1)`; with `ABSENT ON NULL` at the end, pairs whose value is NULL are skipped as well. The result of another function that gives JSON is not quoted.",
@@ -152,7 +157,9 @@ ENTRIES: Final[Mapping[str, ManualEntry]] = {
     ),
     "json_quote": entry("The text as a JSON string.", "JSON_QUOTE('a\"b') = '\"a\\\"b\"'"),
     "json_unquote": entry(
-        "The text of a JSON string; NULL for other values.", "JSON_UNQUOTE('\"a\"') = 'a'"
+        "The text of a JSON string; any other text as it is.",
+        "JSON_UNQUOTE('\"a\"') = 'a'",
+        "JSON_UNQUOTE('[1]') = '[1]'",
     ),
     "json_merge_patch": entry(
         "A document changed by a merge patch (RFC 7396): null removes a key.",

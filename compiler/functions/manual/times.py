@@ -97,8 +97,9 @@ ENTRIES: Final[Mapping[str, ManualEntry]] = {
     ),
     "CONVERT_TZ": form(
         "(STRING, STRING, STRING) STRING",
-        "The text `yyyy-MM-dd HH:mm:ss` of a local time in the first zone, as the local time in the second; NULL if the text is not of that form. The zones are constants.",
+        "The text of a local time in the first zone, as the local time in the second, `yyyy-MM-dd HH:mm:ss`. The text has that form, or the one that a cast of a TIMESTAMP or TIMESTAMP_LTZ gives, whose offset is left out of account; it is NULL otherwise. The zones are constants.",
         "CONVERT_TZ('2026-05-17 12:30:00', 'UTC', 'America/New_York') = '2026-05-17 08:30:00'",
+        "CONVERT_TZ(CAST(TIMESTAMP '2026-05-17 12:30:00' AS STRING), 'Europe/Rome', 'UTC') = '2026-05-17 10:30:00'",
         "CONVERT_TZ('today', 'UTC', 'America/New_York') IS NULL",
         fails=YEARS,
     ),
@@ -131,9 +132,10 @@ ENTRIES: Final[Mapping[str, ManualEntry]] = {
         fails=YEARS,
     ),
     "unix_timestamp": entry(
-        "Seconds since 1970, rounded down: of a timestamp, or of a text by a pattern of Java or of PostgreSQL, by default `yyyy-MM-dd HH:mm:ss`. Without arguments it is of `NOW()`, the time of the row.",
+        "Seconds since 1970, rounded down: of a timestamp, or of a text by a pattern of Java or of PostgreSQL, or in the form of JSON input. Without arguments it is of `NOW()`, the time of the row.",
         "UNIX_TIMESTAMP(TIMESTAMP '1970-01-01 00:01:00') = 60",
         "UNIX_TIMESTAMP('1970-01-01 00:01:00') = 60",
+        "UNIX_TIMESTAMP(CAST(TIMESTAMP '1970-01-01 00:01:00' AS STRING)) = 60",
         "UNIX_TIMESTAMP('1970', 'yyyy') = 0",
         fails=f"{UNREADABLE}; {YEARS}",
     ),

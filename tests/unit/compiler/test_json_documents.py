@@ -57,6 +57,7 @@ def test_a_document_is_written_in_one_form(text: str, written: str) -> None:
         ("$.a[0][12]", ("a", 0, 12)),
         ("""$."a b"['c.d']["e\\"f"]""", ("a b", "c.d", 'e"f')),
         ("$.é", ("é",)),
+        ("""strict $.['a b'].["c"]""", ("a b", "c")),
         ("$.a[*].*", ("a", Wildcard.ELEMENTS, Wildcard.MEMBERS)),
         *(
             (wrong, None)
@@ -70,7 +71,8 @@ def test_a_document_is_written_in_one_form(text: str, written: str) -> None:
                 "$..a",
                 "$.a[",
                 "$.1a",
-                "strict $",
+                "strict",
+                "strict lax $",
                 "$[1:2]",
                 "$.a ?(@.b)",
                 "$." + "a" * 2_000,
