@@ -7,7 +7,7 @@
 | `compile(script)` | compiles a script; the `Plan` shows every stage |
 | `Session` | options that several queries share; queries that stay open while rows are inserted |
 | `Table` | rows with an event time |
-| `udf([…], returns)` | declares the types of a function that scripts can call |
+| `udf`, `udf([…], returns)` | declares the types of a function that scripts can call |
 | `udtf([…], columns)`, `udaf([…], returns, state=…)` | declare those of table and of aggregate functions |
 """
 

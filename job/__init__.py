@@ -57,6 +57,7 @@ The console, the library and the worker processes use it.  It handles files and 
 | `live_queries`, `live_changes`     | queries that stay open, and their results                          |
 | `session_table`, `inserted_rows`   | tables of a session, and rows inserted into them                   |
 | `program_functions`                | functions of the program that scripts of its session call          |
+| `python_types`                     | types of Python that stand for SQL types                           |
 | `program_queries`                  | what the library asks of a script                                  |
 | `changes_display`, `notebooks`     | results at a prompt; the cell magic of notebooks                   |
 | `errors`                           | the exceptions of the library                                      |

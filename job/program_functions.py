@@ -43,7 +43,7 @@ class ProgramFunctions:
         """
         if declaration_of(function) is None:
             message = f'the types of function "{name}" are not declared'
-            helps = ("declare them: @fsql.udf([…], …), @fsql.udtf([…], […]) or @fsql.udaf([…], …)",)
+            helps = ("declare them: @fsql.udf, @fsql.udtf([…], […]) or @fsql.udaf([…], …)",)
             raise FsqlError([Diagnostic("E411", message, helps=helps)])
         if not name.isidentifier():
             message = f'"{name}" cannot be the name of a function'

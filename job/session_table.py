@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import date, datetime, time, timedelta
+from datetime import timedelta
 from decimal import Decimal
 from typing import TYPE_CHECKING, Final, TypeAlias
 
@@ -13,6 +13,7 @@ import pyarrow as pa
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.compiler.sqltypes import STRING, SqlType
 from fsql.job.memory import columns_of, declaration, quote, watermark_of
+from fsql.job.python_types import SQL_TYPES, sql_text
 from fsql.runtime.arrow_schema import sql_type_of
 
 if TYPE_CHECKING:
@@ -20,16 +21,6 @@ if TYPE_CHECKING:
 
 ColumnType: TypeAlias = "str | type"
 """A type as SQL writes it, or a type of Python."""
-_TYPES: Final[Mapping[type, str]] = {
-    str: "STRING",
-    int: "BIGINT",
-    float: "DOUBLE",
-    bool: "BOOLEAN",
-    bytes: "BYTES",
-    datetime: "TIMESTAMP",
-    date: "DATE",
-    time: "TIME",
-}
 _OPERATION: Final = "op"
 _UPSERT: Final = ", 'changes' = 'upsert'"
 
@@ -127,13 +118,12 @@ def _sql_text(table: str, column: str, of: object) -> str:
     Raises:
         FsqlError: E542.
     """
-    # A value that is not a type may not have a hash.
-    found = of if isinstance(of, str) else _TYPES.get(of) if isinstance(of, type) else None
+    found = of if isinstance(of, str) else sql_text(of)
     if found is not None:
         return found
     text = f"{of.__module__}.{of.__qualname__}" if isinstance(of, type) else str(of)
     message = f'column "{column}" of table "{table}" has no SQL type: it is {text}'
-    names = [each.__name__ for each in _TYPES]
+    names = [each.__name__ for each in SQL_TYPES]
     help_ = (
         'write it as SQL, with its digits: "DECIMAL(10, 2)"'
         if of is Decimal

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import enum
+import inspect
+import typing
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar, overload
+
+from fsql.job.python_types import sql_text, without_none
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -12,6 +16,7 @@ if TYPE_CHECKING:
 _DeclaredT = TypeVar("_DeclaredT", bound="Callable[..., object]")
 _AggregateT = TypeVar("_AggregateT", bound="type[Any]")
 _ATTRIBUTE: Final = "__fsql_udf__"
+_WRITE: Final = 'write the types: @udf(["STRING"], "BIGINT")'
 
 
 class FunctionKind(enum.Enum):
@@ -38,20 +43,71 @@ class Declaration:
     state: str | None = None
 
 
+@overload
+def udf(parameters: _DeclaredT) -> _DeclaredT: ...
+
+
+@overload
 def udf(
     parameters: Sequence[str], returns: str, *, vectorized: bool = False, strict: bool = True
-) -> Callable[[_DeclaredT], _DeclaredT]:
+) -> Callable[[_DeclaredT], _DeclaredT]: ...
+
+
+def udf(
+    parameters: Callable[..., object] | Sequence[str],
+    returns: str = "",
+    *,
+    vectorized: bool = False,
+    strict: bool = True,
+) -> object:
     """Declare the types of a function; the function itself stays as it is.
+
+    `@udf` alone takes them from its annotations: `def shout(text: str) -> str`.  A function that allows None
+    for a parameter is called where an argument is NULL, as with `strict=False`.
 
     Args:
         parameters: the type of each parameter, as SQL writes it: `["STRING", "DECIMAL(10, 2)"]`.
         returns: the type of the result.
         vectorized: the function takes and returns Arrow arrays, of many rows at once.
         strict: the result is NULL where an argument is NULL, without a call.
+
+    Raises:
+        TypeError: if a type is missing, or an annotation has no SQL type.
     """
+    if callable(parameters):
+        return _declare(_annotated(parameters))(parameters)
     types = _check_list(parameters, "parameters", "STRING")
+    if not returns:
+        raise TypeError(f'the type of the result is missing: @udf({list(types)}, "STRING")')
     declaration = Declaration(FunctionKind.SCALAR, types, returns, strict, vectorized)
     return _declare(declaration)
+
+
+def _annotated(function: Callable[..., object]) -> Declaration:
+    """Return the declaration of a function by its annotations.
+
+    Raises:
+        TypeError: if a parameter or the result has none, or one without an SQL type.
+    """
+    name = getattr(function, "__name__", str(function))
+    try:
+        signature, hints = inspect.signature(function), typing.get_type_hints(function)
+    except (TypeError, ValueError, NameError) as error:
+        raise TypeError(f"the annotations of {name} cannot be read: {error}; {_WRITE}") from error
+    named = [(f'parameter "{each}"', hints.get(each)) for each in signature.parameters]
+    found, nullable = [], False
+    for what, annotation in (*named, ("the result", hints.get("return"))):
+        base, optional = without_none(annotation)
+        sql = sql_text(base)
+        if sql is None:
+            said = "no annotation"
+            if annotation is not None:
+                said = f"the annotation {annotation}, which is no SQL type"
+            raise TypeError(f"{what} of {name} has {said}; {_WRITE}")
+        found.append(sql)
+        nullable = nullable or (optional and what != "the result")
+    *parameters, returns = found
+    return Declaration(FunctionKind.SCALAR, tuple(parameters), returns, strict=not nullable)
 
 
 def udtf(
