@@ -94,7 +94,7 @@ def _first_rows(
 
 
 def _in_order(query: syntax.Query, context: Context, bind_body: BodyBinder) -> Plan:
-    """Return the plan of a query with ORDER BY alone: its rows in the order of event time.
+    """Return the plan of a query with ORDER BY alone: its rows by event time first.
 
     Raises:
         Refusal: E2xx to E4xx; E301 for another order, or rows that can be retracted.
@@ -107,9 +107,9 @@ def _in_order(query: syntax.Query, context: Context, bind_body: BodyBinder) -> P
     plan, order, width = _bind_order(query, context, bind_body)
     time = order[0].expression
     timed = isinstance(time, ColumnRef) and plan.schema[time.index].time_attribute
-    if len(order) > 1 or order[0].descending or not timed or not append_only(plan):
+    if order[0].descending or not timed or not append_only(plan):
         times = [column.name for column in plan.schema[:width] if column.time_attribute]
-        by_time = f"; or order by event time alone: {times[0]}" if times else ""
+        by_time = f"; or order by event time first: {times[0]}" if times else ""
         raise not_implemented(
             "ORDER BY without LIMIT other than by event time",
             span,
@@ -118,7 +118,9 @@ def _in_order(query: syntax.Query, context: Context, bind_body: BodyBinder) -> P
             else "the result is updating: later rows can come anywhere in this order",
             help=f"remove it, or add LIMIT for the first rows{by_time if append_only(plan) else ''}",
         )
-    ordered = in_order_of_time(plan, (), time, span, context.source_spans, "a query")
+    ordered = in_order_of_time(
+        plan, (), time, span, context.source_spans, "a query", then=order[1:]
+    )
     kept = column_refs(ordered)[:width]
     return project(ordered, kept, [column.name for column in plan.schema[:width]])
 

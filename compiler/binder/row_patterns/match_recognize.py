@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final
 from fsql.compiler.binder.expressions.expression import ExpressionBinder
 from fsql.compiler.binder.expressions.operators import call
 from fsql.compiler.binder.over.frames import in_order_of_time
+from fsql.compiler.binder.over.rank import bind_order
 from fsql.compiler.binder.pending import NavigationValue
 from fsql.compiler.binder.relation import (
     Relation,
@@ -217,18 +218,22 @@ def _in_order(written: syntax.MatchRecognize, relation: Relation, context: Conte
             "write ORDER BY with the event-time column: it defines which rows follow each other",
         )
     first, *others = written.order_by
-    if others or first.descending:
+    if first.descending:
         raise not_implemented(
-            "ORDER BY several expressions in MATCH_RECOGNIZE"
-            if others
-            else "descending ORDER BY in MATCH_RECOGNIZE",
-            (others or [first])[0].span,
-            help="order by the event-time column alone, ascending",
+            "descending ORDER BY in MATCH_RECOGNIZE",
+            first.span,
+            help="order by the event-time column first, ascending",
         )
     time = binder.bind_and_check_size(first.expression)
     partition = tuple(keys)
     plan = in_order_of_time(
-        relation.plan, partition, time, first.span, context.source_spans, _CLAUSE
+        relation.plan,
+        partition,
+        time,
+        first.span,
+        context.source_spans,
+        _CLAUSE,
+        then=bind_order(binder, others),
     )
     assert isinstance(time, ColumnRef)
     schema = relation.plan.schema
