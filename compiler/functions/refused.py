@@ -32,7 +32,6 @@ _NUMBERS: Final = (
     "write UNNEST(SEQUENCE(1, n)) AS u(x), or declare a table with 'connector' = 'datagen'"
 )
 
-_SUBTRACT: Final = "use TIMESTAMPADD(unit, -n, t), or t - INTERVAL '1' DAY * n"
 _ROW_TIME: Final = "use NOW(), the time of the row"
 _ELEMENTS: Final = "write CROSS JOIN UNNEST(JSON_ITEMS(text)) AS u(x)"
 
@@ -69,8 +68,7 @@ OTHER_DIALECTS: Final[Mapping[str, str]] = {
     "YEARWEEK": "use ISOYEAR(t) * 100 + WEEK(t)",
     "MILLISECOND": "use DATE_FORMAT(t, 'SSS')",
     "MICROSECOND": "use DATE_FORMAT(t, 'SSSSSS')",
-    **dict.fromkeys(("DATESUB", "TIMESTAMPSUB", "DATE_SUBTRACT"), _SUBTRACT),
-    **dict.fromkeys(("TIMEADD", "TIMESUB"), "write t + INTERVAL '1' MINUTE * n"),
+    "DATE_SUBTRACT": "use TIMESTAMPADD(unit, -n, t), or t - INTERVAL '1' DAY * n",
     **dict.fromkeys(("CLOCK_TIMESTAMP", "STATEMENT_TIMESTAMP", "TRANSACTION_TIMESTAMP"), _ROW_TIME),
     **dict.fromkeys(("TIMEOFDAY", "GETDATE", "GETUTCDATE", "SYSTIMESTAMP"), _ROW_TIME),
     **dict.fromkeys(("CONVERT", "TRY_CONVERT"), "write CAST(a AS type), or TRY_CAST(a AS type)"),

@@ -1,7 +1,10 @@
 """Aggregates of other dialects, and AS_VALUE, which are written in terms of those of this one.
 
 TOPK(x, 3)                 →   ARRAY_SLICE(ARRAY_AGG(x ORDER BY x DESC) IGNORE NULLS, 1, 3)
+TOPK(x, y, 3)              →   the same of STRUCT(sort_col := x, col0 := y), where x IS NOT NULL
 LATEST_BY_OFFSET(x, 3)     →   ARRAY_SLICE(ARRAY_AGG(x) IGNORE NULLS, -3)
+LATEST_BY_OFFSET(x, FALSE) →   LAST_VALUE(x) RESPECT NULLS
+SUM_LIST(x)                →   SUM(ARRAY_SUM(x))
 COLLECT_SET(x)             →   ARRAY_AGG(DISTINCT x)
 HISTOGRAM(x), COLLECT(x)   →   ARRAY_HISTOGRAM(ARRAY_AGG(x ORDER BY x) IGNORE NULLS)
 """
@@ -30,36 +33,41 @@ _RENAMED: Final = {
 }
 _ONLY_NUMBERED: Final = frozenset({"TOPK", "TOPKDISTINCT"})
 _COUNTED: Final = frozenset({"HISTOGRAM", "COLLECT"})
-_OF_NUMBERS: Final = {
-    "TIMESTAMPTOSTRING": ("DATE_FORMAT", "TIMESTAMP_MILLIS", False),
-    "DATETOSTRING": ("DATE_FORMAT", "DATE_FROM_UNIX_DATE", False),
-    "STRINGTOTIMESTAMP": ("EPOCH_MILLIS", "TO_TIMESTAMP", True),
-    "STRINGTODATE": ("UNIX_DATE", "TO_DATE", True),
-}
-"""Functions of ksqlDB: the two that they are, and whether they take a text."""
-
-OTHER_AGGREGATES: Final = frozenset(_RENAMED) | _ONLY_NUMBERED | _COUNTED
+_SUM_LIST: Final = "SUM_LIST"
+_BY_OFFSET: Final = {"EARLIEST_BY_OFFSET": "FIRST_VALUE", "LATEST_BY_OFFSET": "LAST_VALUE"}
+OTHER_AGGREGATES: Final = frozenset(_RENAMED) | _ONLY_NUMBERED | _COUNTED | {_SUM_LIST}
 """The names that are always other words for an aggregate; EARLIEST_BY_OFFSET is one of its own without n."""
 
 
 def in_other_words(written: syntax.FunctionCall) -> syntax.Expression | None:  # noqa: PLR0911 - one a form
     """Return a call of an aggregate of another dialect in terms of those of this one; None for other calls.
 
-    ksqlDB's AS_VALUE(k), a copy of a key, is k; its functions between numbers and texts are two calls.
+    ksqlDB's AS_VALUE(k), a copy of a key, is k.
 
     Raises:
         Refusal: E401, E405.
     """
     name = written.name.parts[-1].name.upper()
+    if name in _BY_OFFSET and len(written.arguments) > 1:
+        written = _with_nulls_as_told(written)
+        if len(written.arguments) == 1:
+            return _named(written, _BY_OFFSET[name])
     if name in _ONLY_NUMBERED or (name in _NUMBERED and len(written.arguments) > 1):
         return _some_values(written, name)
+    if name == _SUM_LIST and len(written.arguments) == 1:
+        return replace(
+            _named(written, "SUM"),
+            arguments=(
+                syntax.FunctionCall(
+                    written.span, _function("ARRAY_SUM", written), written.arguments
+                ),
+            ),
+        )
     if name in _COUNTED:
         return _counted_values(written, name)
     if name == "AS_VALUE" and len(written.arguments) == 1:
         (copied,) = written.arguments
         return None if isinstance(copied, syntax.Star) else copied
-    if name in _OF_NUMBERS:
-        return _of_number(written, name)
     if name not in _RENAMED:
         return of_fractions(written, name)
     renamed = _named(written, _RENAMED[name])
@@ -70,35 +78,12 @@ def in_other_words(written: syntax.FunctionCall) -> syntax.Expression | None:  #
     return renamed
 
 
-def _of_number(written: syntax.FunctionCall, name: str) -> syntax.Expression:
-    """Return a function between the milliseconds or days since 1970 and the text of a time.
-
-    Raises:
-        Refusal: E401.
-    """
-    outer, inner, of_text = _OF_NUMBERS[name]
-    zoned = name == "TIMESTAMPTOSTRING" and len(written.arguments) == 3
-    if len(written.arguments) != 2 + zoned:
-        takes = "a text" if of_text else "a number"
-        raise refusal(
-            "E401",
-            f"{name} takes {takes} and a pattern",
-            written.span,
-            help=f"write {name}({'text' if of_text else 'n'}, 'yyyy-MM-dd')",
-        )
-    value, *pattern = written.arguments[:2]
-    if of_text:
-        made = replace(_named(written, inner), arguments=(value, *pattern))
-        return replace(_named(written, outer), arguments=(made,))
-    time: syntax.Expression = replace(_named(written, inner), arguments=(value,))
-    if zoned:
-        zone = written.arguments[2]
-        if isinstance(zone, syntax.Star):
-            raise refusal("E404", "only COUNT takes *", zone.span)
-        utc = syntax.StringLiteral(written.span, "UTC")
-        instant = syntax.AtTimeZone(written.span, time, utc)
-        time = syntax.AtTimeZone(written.span, instant, zone)
-    return replace(_named(written, outer), arguments=(time, *pattern))
+def _with_nulls_as_told(written: syntax.FunctionCall) -> syntax.FunctionCall:
+    """Return LATEST_BY_OFFSET(x, …, ignoreNulls) without its last argument, if that is TRUE or FALSE."""
+    *others, last = written.arguments
+    if not isinstance(last, syntax.BooleanLiteral):
+        return written
+    return replace(written, arguments=tuple(others), respect_nulls=not last.value)
 
 
 def _named(written: syntax.FunctionCall, name: str) -> syntax.FunctionCall:
@@ -133,30 +118,37 @@ def _function(name: str, written: syntax.FunctionCall) -> syntax.QualifiedName:
 
 def _some_values(written: syntax.FunctionCall, name: str) -> syntax.FunctionCall:
     """Return TOPK(x, n) or a similar call as a slice of all values."""
-    if len(written.arguments) != 2 or isinstance(written.arguments[0], syntax.Star):
+    if len(written.arguments) < 2 or any(isinstance(a, syntax.Star) for a in written.arguments):
         raise refusal(
             "E401", f"{name} takes a value and a number", written.span, help=f"write {name}(x, 3)"
         )
-    value, count = written.arguments
+    value, *others, count = (a for a in written.arguments if not isinstance(a, syntax.Star))
+    if others and name != "TOPK":
+        raise refusal(
+            "E401", f"{name} takes a value and a number", written.span, help=f"write {name}(x, 3)"
+        )
     number = _number(count)
     if not 1 <= number <= VALUES_MAX:
+        which = "last" if others else "second"
         raise refusal(
             "E405",
-            f"the second argument of {name} must be a literal from 1 to {VALUES_MAX:,}",
+            f"the {which} argument of {name} must be a literal from 1 to {VALUES_MAX:,}",
             count.span,
-            help=f"write {name}(x, 3)",
+            help=f"write {name}(x, {'y, ' if others else ''}3)",
         )
     order: tuple[syntax.OrderItem, ...] = written.order_by
     if name in _ONLY_NUMBERED:
-        assert not isinstance(value, syntax.Star)
         order = (syntax.OrderItem(value.span, value, descending=True, nulls_first=None),)
     collected = replace(
         _named(written, "ARRAY_AGG"),
         arguments=(value,),
         distinct=written.distinct or name == "TOPKDISTINCT",
         order_by=order,
-        ignore_nulls=True,
+        ignore_nulls=not written.respect_nulls,
+        respect_nulls=False,
     )
+    if others:
+        collected = _with_columns(collected, value, others)
     text = str(number)
     bounds: tuple[syntax.Expression, ...] = (
         syntax.NumberLiteral(count.span, "1"),
@@ -167,3 +159,18 @@ def _some_values(written: syntax.FunctionCall, name: str) -> syntax.FunctionCall
     return syntax.FunctionCall(
         written.span, _function("ARRAY_SLICE", written), (collected, *bounds)
     )
+
+
+def _with_columns(
+    collected: syntax.FunctionCall, value: syntax.Expression, others: list[syntax.Expression]
+) -> syntax.FunctionCall:
+    """Return the call with rows of the value and others, in rows where the value is not NULL."""
+    span = value.span
+    names = ["sort_col", *(f"col{index}" for index in range(len(others)))]
+    row = syntax.RowConstructor(
+        span, (value, *others), tuple(syntax.Identifier(span, name) for name in names)
+    )
+    known: syntax.Expression = syntax.Is(span, value, "NULL", negated=True)
+    if collected.filter is not None:
+        known = syntax.Logical(span, "AND", (collected.filter, known))
+    return replace(collected, arguments=(row,), filter=known, ignore_nulls=False)

@@ -9,6 +9,7 @@ from fsql.compiler import syntax
 from fsql.compiler.binder.aggregates.other_aggregates import in_other_words
 from fsql.compiler.binder.expressions.call_arguments import argument_error
 from fsql.compiler.binder.expressions.forms import FORMS, bind_form
+from fsql.compiler.binder.expressions.ksqldb_times import time_call
 from fsql.compiler.binder.expressions.lambda_parameters import refuse_parameters
 from fsql.compiler.binder.expressions.lambdas import bind_lambda_call
 from fsql.compiler.binder.expressions.operators import make_call
@@ -50,7 +51,7 @@ def bind_function_call(binder: ExpressionBinder, written: syntax.FunctionCall) -
     of_match = binder.navigations and binder.navigations.bind(written, name)
     if of_match:
         return of_match
-    other = None if name in binder.functions else in_other_words(written)
+    other = None if name in binder.functions else time_call(written) or in_other_words(written)
     return _bind_named(binder, written, name) if other is None else binder.bind(other)
 
 

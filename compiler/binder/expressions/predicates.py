@@ -6,6 +6,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.binder.expressions.operators import call, combine_balanced, make_call, unify
+from fsql.compiler.binder.expressions.pseudo_columns import compared_with_text
 from fsql.compiler.binder.report import refusal
 from fsql.compiler.expression import Expression, InSet, Literal
 from fsql.compiler.sqltypes import BOOLEAN, STRUCTURED, Kind
@@ -51,6 +52,8 @@ def bind_logical(binder: ExpressionBinder, logical: syntax.Logical) -> Expressio
 def bind_comparison(binder: ExpressionBinder, comparison: syntax.Comparison) -> Expression:
     """Bind `a = b` and the other comparisons."""
     left, right = binder.bind(comparison.left), binder.bind(comparison.right)
+    left = compared_with_text(left, comparison.left, comparison.right)
+    right = compared_with_text(right, comparison.right, comparison.left)
     return compare(
         comparison.operator, (left, comparison.left.span), (right, comparison.right.span)
     )
@@ -98,12 +101,16 @@ def bind_is(binder: ExpressionBinder, test: syntax.Is) -> Expression:
 
 def bind_between(binder: ExpressionBinder, between: syntax.Between) -> Expression:
     """Bind `a [NOT] BETWEEN [SYMMETRIC] low AND high`; with SYMMETRIC the bounds have either order."""
-    operand = binder.bind(between.operand), between.operand.span
+    operand, span = binder.bind(between.operand), between.operand.span
     low = binder.bind(between.low), between.low.span
     high = binder.bind(between.high), between.high.span
-    inside = call("and", compare(">=", operand, low), compare("<=", operand, high))
+    of_low, of_high = (
+        (compared_with_text(operand, between.operand, bound), span)
+        for bound in (between.low, between.high)
+    )
+    inside = call("and", compare(">=", of_low, low), compare("<=", of_high, high))
     if between.symmetric:
-        swapped = call("and", compare(">=", operand, high), compare("<=", operand, low))
+        swapped = call("and", compare(">=", of_high, high), compare("<=", of_low, low))
         inside = call("or", inside, swapped)
     return call("not", inside) if between.negated else inside
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from fsql.compiler import syntax
 from fsql.compiler.analysis.properties import Bound
 from fsql.compiler.binder.expressions.operators import call
-from fsql.compiler.expression import Call
+from fsql.compiler.expression import Call, Expression
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from fsql.compiler import syntax
     from fsql.compiler.binder.scope import Field, Scope
 
 _BOUNDS: Final[Mapping[str, Bound]] = {"WINDOWSTART": Bound.START, "WINDOWEND": Bound.END}
@@ -44,6 +44,23 @@ def pseudo_column(scope: Scope, reference: syntax.ColumnReference) -> Call | Non
     else:
         found = [each for each in fields if each.name == _BOUNDS[upper].value]
     return _milliseconds(found[0]) if len(found) == 1 else None
+
+
+def compared_with_text(
+    bound: Expression, written: syntax.Expression, other: syntax.Expression
+) -> Expression:
+    """Return the time of a pseudo column that is compared with a quoted text; other operands as they are.
+
+    ROWTIME >= '2026-01-01T12:00:00' compares times, not milliseconds.
+    """
+    if not isinstance(other, syntax.StringLiteral) or not isinstance(
+        written, syntax.ColumnReference
+    ):
+        return bound
+    named = written.parts[-1].name.upper() in {*_BOUNDS, _ROW_TIME}
+    if named and isinstance(bound, Call) and bound.function == "epoch_millis":
+        return bound.arguments[0]
+    return bound
 
 
 def _milliseconds(field: Field) -> Call:

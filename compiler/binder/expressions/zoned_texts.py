@@ -113,10 +113,15 @@ def to_timestamp_ltz(
 def convert_tz(binder: ExpressionBinder, placed: Sequence[tuple[Expression, Span]]) -> Expression:
     """Return CONVERT_TZ(text, from, to): the local time in another zone as text, NULL if it is not a time.
 
+    That of a TIMESTAMP is a TIMESTAMP, as in ksqlDB.
+
     Raises:
         Refusal: E301, E401, E403, E405.
     """
     (value, span), *zones = placed
+    if value.type.kind is Kind.TIMESTAMP and not value.type.zone:
+        given, wanted = (constant_zone(*zone, "CONVERT_TZ") for zone in zones)
+        return in_zone(in_zone(value, given, binder.zone), wanted, binder.zone)
     if value.type.kind not in {Kind.STRING, Kind.NULL}:
         raise refusal(
             "E401",

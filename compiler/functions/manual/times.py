@@ -96,11 +96,12 @@ ENTRIES: Final[Mapping[str, ManualEntry]] = {
         fails=f"{UNREADABLE}; {YEARS}",
     ),
     "CONVERT_TZ": form(
-        "(STRING, STRING, STRING) STRING",
-        "The text of a local time in the first zone, as the local time in the second, `yyyy-MM-dd HH:mm:ss`. The text has that form, or the one that a cast of a TIMESTAMP or TIMESTAMP_LTZ gives, whose offset is left out of account; it is NULL otherwise. The zones are constants.",
+        "(STRING, STRING, STRING) STRING; (TIMESTAMP, STRING, STRING) TIMESTAMP",
+        "The text of a local time in the first zone, as the local time in the second, `yyyy-MM-dd HH:mm:ss`. The text has that form, or the one that a cast of a TIMESTAMP or TIMESTAMP_LTZ gives, whose offset is left out of account; it is NULL otherwise. That of a TIMESTAMP is a TIMESTAMP, as in ksqlDB. The zones are constants.",
         "CONVERT_TZ('2026-05-17 12:30:00', 'UTC', 'America/New_York') = '2026-05-17 08:30:00'",
         "CONVERT_TZ(CAST(TIMESTAMP '2026-05-17 12:30:00' AS STRING), 'Europe/Rome', 'UTC') = '2026-05-17 10:30:00'",
         "CONVERT_TZ('today', 'UTC', 'America/New_York') IS NULL",
+        "CONVERT_TZ(TIMESTAMP '2026-05-17 12:30:00', 'UTC', 'America/New_York') = TIMESTAMP '2026-05-17 08:30:00'",
         fails=YEARS,
     ),
     "try_to_timestamp": entry(
