@@ -115,7 +115,7 @@ class Catalog:
         self._used: set[int] = set()
         self._hidden: dict[str, TableEntry] = {}
         self._results: dict[str, Plan] = {}
-        self._read_results: set[str] = set()
+        self._read: set[str] = set()
 
     def add(self, entry: Entry) -> None:
         """Add `entry`; the caller has checked that `find_here` does not have its name."""
@@ -149,6 +149,8 @@ class Catalog:
         if entry is None:
             return None
         del self._entries[entry.name]
+        if isinstance(entry, ViewEntry):
+            self._read.discard(entry.name)
         self._by_lower_name = {}
         for other in self._entries.values():
             self._by_lower_name.setdefault(other.name.lower(), other)
@@ -156,14 +158,31 @@ class Catalog:
             self.hide(entry)
         return entry
 
+    def change(self, stream: ViewEntry) -> None:
+        """Replace the entry of a stream that is a query by one with more rows."""
+        self._entries[stream.name] = stream
+        lower = stream.name.lower()
+        if self._by_lower_name[lower].name == stream.name:
+            self._by_lower_name[lower] = stream
+
+    def read_view(self, view: ViewEntry) -> None:
+        """Record that a statement reads a view."""
+        if self._outer is not None:
+            self._outer.read_view(view)
+        elif view.declaration is not None:
+            self._read.add(view.name)
+
+    def is_read(self, name: str) -> bool:
+        """Return whether a statement reads the view of that name, or the rows of CREATE TABLE AS."""
+        return name in self._read
+
     def keep_result(self, name: str, plan: Plan) -> None:
         """Record the rows that CREATE TABLE AS writes to a table: later statements read them."""
         self._results[name] = plan
 
-    def forget_result(self, name: str) -> bool:
-        """Forget the rows of a table, because another INSERT adds some; return whether they were read."""
-        self._results.pop(name, None)
-        return name in self._read_results
+    def has_result(self, name: str) -> bool:
+        """Return whether later statements can read the rows that are written to a table."""
+        return name in self._results
 
     def read_result(self, entry: TableEntry) -> ViewEntry | None:
         """Return the rows that CREATE TABLE AS writes to a table as a view, and record that they are read."""
@@ -172,7 +191,7 @@ class Catalog:
         plan = self._results.get(entry.name)
         if plan is None:
             return None
-        self._read_results.add(entry.name)
+        self._read.add(entry.name)
         return ViewEntry(entry.name, entry.span, plan)
 
     def hide(self, entry: TableEntry) -> None:

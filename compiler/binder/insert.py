@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from fsql.compiler import syntax
 from fsql.compiler.binder.catalog import TableEntry, ViewEntry
 from fsql.compiler.binder.changelogs.changes import resolve_changes
 from fsql.compiler.binder.constants import bind_values
+from fsql.compiler.binder.context import ScanNumbers
 from fsql.compiler.binder.ddl.metadata import with_written_metadata
 from fsql.compiler.binder.ddl.partitions import check_written
 from fsql.compiler.binder.expressions.conditionals import make_cast
@@ -17,13 +19,13 @@ from fsql.compiler.binder.query import bind_query
 from fsql.compiler.binder.relation import check_column_names, project
 from fsql.compiler.binder.report import Abandoned, Refusal, no_column, refusal
 from fsql.compiler.binder.scope import matches, names_text, quantity_text
-from fsql.compiler.binder.set_operations import output_expressions
+from fsql.compiler.binder.set_operations import output_expressions, union
 from fsql.compiler.binder.tables import find_entry
 from fsql.compiler.diagnostics import Label
 from fsql.compiler.expression import Expression, Literal
 from fsql.compiler.functions.casts import castable
 from fsql.compiler.functions.coercion import accepts, coerce, coercible
-from fsql.compiler.logical import Insert, Union
+from fsql.compiler.logical import Insert, Scan, Union, operators
 from fsql.compiler.schema import Column
 from fsql.compiler.sqltypes import NULL, STRING, Kind, SqlType
 
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
     from fsql.compiler.binder.context import Context
     from fsql.compiler.binder.insert_clauses import Given
     from fsql.compiler.logical import Plan
+    from fsql.compiler.schema import Schema
     from fsql.compiler.text.source import Span
 
 
@@ -56,6 +59,28 @@ def bind_insert(
         with context.report.part():
             query = _bind_written(insert, table, static, context)
     assert table is not None
+    plan = _assigned(insert, table, query, static, context)
+    first, plan = plan, resolve_conflicts(insert.on_conflict, table, plan)
+    check_depth(plan, insert.query.span)
+    context.time_to_live.check_all_ends(plan, insert.query.span)
+    rows = Union((*earlier, plan)) if earlier else plan
+    sink = resolve_changes(table, rows, insert.table.span, one_row_of_key=plan is not first)
+    return Insert(sink, rows), plan
+
+
+def _assigned(
+    insert: syntax.Insert,
+    table: TableEntry,
+    query: Plan,
+    static: Mapping[int, Given],
+    context: Context,
+) -> Plan:
+    """Return the rows of the query of an INSERT with the columns of the table.
+
+    Raises:
+        Refusal: E203, E205, E209.
+        Abandoned: where columns were refused.
+    """
     below, given = output_expressions(query)
     spans = output_spans(insert.query, len(given))
     values = _match_columns(insert, table, list(zip(given, spans, strict=True)), static)
@@ -64,13 +89,30 @@ def bind_insert(
         for column, (expression, span) in zip(table.columns, values, strict=True):
             with context.report.part():
                 columns.append(_cast_to_column(expression, column, table, span))
-    plan = project(below, columns, [column.name for column in table.columns])
-    first, plan = plan, resolve_conflicts(insert.on_conflict, table, plan)
-    check_depth(plan, insert.query.span)
-    context.time_to_live.check_all_ends(plan, insert.query.span)
-    rows = Union((*earlier, plan)) if earlier else plan
-    sink = resolve_changes(table, rows, insert.table.span, one_row_of_key=plan is not first)
-    return Insert(sink, rows), plan
+    return project(below, columns, [column.name for column in table.columns])
+
+
+def bind_added(insert: syntax.Insert, stream: ViewEntry, context: Context) -> ViewEntry:
+    """Return a stream that is a query, with the rows of an INSERT into it after its own.
+
+    Raises:
+        Refusal: E2xx to E4xx.
+        Abandoned: where several parts were refused.
+    """
+    assert stream.plan is not None
+    if insert.overwrite or insert.on_conflict or insert.partition:
+        raise _not_written(stream, insert.table)
+    columns = tuple(Column(each.name, each.type) for each in stream.plan.schema)
+    table = _result_entry(stream.name, stream.span, columns, context)
+    numbers = ScanNumbers()
+    numbers.count = sum(isinstance(node, Scan) for node in operators(stream.plan))
+    with context.report.collect_warnings() as warnings:
+        own = replace(context, scan_numbers=numbers)
+        query = _bind_written(insert, table, {}, own)
+        added = _assigned(insert, table, query, {}, context)
+        check_depth(added, insert.query.span)
+    rows = union([(stream.plan, stream.span), (added, insert.query.span)])
+    return replace(stream, plan=rows, warnings=(*stream.warnings, *warnings))
 
 
 def _distinct_names(names: Sequence[str]) -> list[str]:
@@ -100,15 +142,22 @@ def bind_select_statement(select: syntax.SelectStatement, context: Context) -> I
     plan = project(below, typed, names)
     check_depth(plan, select.query.span)
     context.time_to_live.check_all_ends(plan, select.query.span)
+    columns = tuple(
+        Column(column.name, column.type, nullable=column.nullable) for column in plan.schema
+    )
+    table = _result_entry("stdout", select.span, columns, context)
+    return Insert(resolve_changes(table, plan, select.span), plan)
+
+
+def _result_entry(name: str, span: Span, columns: Schema, context: Context) -> TableEntry:
+    """Return a table of these columns that is printed."""
     printing = context.declared.connector("stdout")
     assert printing is not None, "a bare SELECT needs the connector stdout"
-    table = TableEntry(
-        name="stdout",
-        span=select.span,
+    return TableEntry(
+        name=name,
+        span=span,
         ordinal=-1,
-        columns=tuple(
-            Column(column.name, column.type, nullable=column.nullable) for column in plan.schema
-        ),
+        columns=columns,
         computed=(),
         connector=context.declared.with_format(printing, "json"),
         format=context.declared.format("json"),
@@ -120,7 +169,6 @@ def bind_select_statement(select: syntax.SelectStatement, context: Context) -> I
         delay_us=0,
         grain_us=1,
     )
-    return Insert(resolve_changes(table, plan, select.span), plan)
 
 
 def _bind_written(
@@ -153,13 +201,7 @@ def _written_table(name: syntax.QualifiedName, context: Context) -> TableEntry:
     if isinstance(entry, ViewEntry):
         if entry.plan is None:
             raise Abandoned
-        raise refusal(
-            "E217",
-            f'view "{entry.name}" cannot be written',
-            name.span,
-            secondary=(Label(entry.span, "declared as a view here"),),
-            help="write UNION ALL in the query of the view, or declare a table and write the view into it",
-        )
+        raise _not_written(entry, name)
     if not entry.connector.writes:
         raise refusal(
             "E217",
@@ -178,6 +220,16 @@ def _written_table(name: syntax.QualifiedName, context: Context) -> TableEntry:
     check_written(entry, name.span)
     context.catalog.use(entry)
     return with_written_metadata(entry, name.span)
+
+
+def _not_written(view: ViewEntry, name: syntax.QualifiedName) -> Refusal:
+    return refusal(
+        "E217",
+        f'view "{view.name}" cannot be written',
+        name.span,
+        secondary=(Label(view.span, "declared as a view here"),),
+        help="write UNION ALL in the query of the view, or declare a table and write the view into it",
+    )
 
 
 def output_spans(query: syntax.Query, count: int) -> list[Span]:

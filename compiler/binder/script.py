@@ -10,6 +10,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler import syntax
+from fsql.compiler.binder.added_rows import Written, add_to_stream, check_added, check_not_read
 from fsql.compiler.binder.catalog import Catalog, ViewEntry
 from fsql.compiler.binder.constants import ONE_ROW, one_row_entry
 from fsql.compiler.binder.context import Context, ScanNumbers
@@ -17,10 +18,11 @@ from fsql.compiler.binder.ddl.inspect import describe, show, show_create
 from fsql.compiler.binder.ddl.options import check_deliveries
 from fsql.compiler.binder.ddl.python_functions import create_function
 from fsql.compiler.binder.ddl.settings import check_setting, idle_of_script
-from fsql.compiler.binder.ddl.statements import create_table, create_view, drop, exists
+from fsql.compiler.binder.ddl.statements import create_table, drop, exists
 from fsql.compiler.binder.ddl.table_origin import with_columns_of
 from fsql.compiler.binder.ddl.time_kinds import decide_times
 from fsql.compiler.binder.ddl.time_to_live import TimeToLive, is_setting, read_setting
+from fsql.compiler.binder.ddl.views import create_view, warn_of_changed_rows
 from fsql.compiler.binder.expressions.null_comparisons import null_comparisons
 from fsql.compiler.binder.expressions.rounding_casts import warn_of_rounding_casts
 from fsql.compiler.binder.expressions.time_filters import time_filters
@@ -32,7 +34,7 @@ from fsql.compiler.binder.report import Abandoned, Refusal, Report, refusal
 from fsql.compiler.binder.scope import names_text
 from fsql.compiler.binder.source_spans import SourceSpans
 from fsql.compiler.binder.tables import simple_name
-from fsql.compiler.diagnostics import Diagnostic, FsqlError, Label
+from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.compiler.inspections import Explanation, Inspection
 from fsql.compiler.logical import Insert, Job, tables
 from fsql.compiler.surroundings import NO_SURROUNDINGS
@@ -115,35 +117,6 @@ def _deep_stack() -> Iterator[None]:
         sys.setrecursionlimit(before)
 
 
-@dataclass(frozen=True, slots=True)
-class _Written:
-    """A table that is written: its last INSERT, the position of that, and the queries of all its INSERTs."""
-
-    statement: syntax.Insert
-    position: int
-    scan_numbers: ScanNumbers
-    queries: tuple[Plan, ...]
-
-
-def _check_added(insert: syntax.Insert, written: _Written) -> None:
-    """Check that an INSERT may write a table that another INSERT of the script writes.
-
-    Raises:
-        Refusal: E314, if one of them has a clause that is about all rows of the table.
-    """
-    for each in (insert, written.statement):
-        clause = "OVERWRITE" if each.overwrite else "ON CONFLICT" if each.on_conflict else None
-        if clause is not None:
-            raise refusal(
-                "E314",
-                f"INSERT with {clause} is not the only INSERT into its table",
-                insert.table.span,
-                secondary=(Label(written.statement.table.span, "written here, too"),),
-                note="all statements of a script are one job, which writes the rows of all INSERTs",
-                help="write one INSERT with the UNION ALL of the queries",
-            )
-
-
 class _ScriptBinder:
     """Binds the statements of one script, in order."""
 
@@ -170,7 +143,7 @@ class _ScriptBinder:
         self._free_ordinals = (number for number in itertools.count() if number not in taken)
         self.inspections: list[Inspection] = []
         self._inserts: list[Insert] = []
-        self._written: dict[str, _Written] = {}
+        self._written: dict[str, Written] = {}
         self._single: TableEntry | None = None
         self._lifetime: Lifetime | None = None
 
@@ -218,7 +191,8 @@ class _ScriptBinder:
         )
         match statement:
             case syntax.Insert():
-                self._insert(statement, context)
+                if not add_to_stream(statement, context):
+                    self._insert(statement, context)
             case syntax.StatementSet():
                 for insert in statement.inserts:
                     with self._report.part():
@@ -322,7 +296,11 @@ class _ScriptBinder:
         self._declare(statement.name.parts[-1])
         if query is not None:
             written = syntax.Insert(statement.span, statement.name, (), query)
-            self.catalog.keep_result(*self._insert(written, context))
+            sink, rows = self._insert(written, context)
+            self.catalog.keep_result(sink, rows)
+            changes = any(each.key.value.lower() == "changes" for each in statement.options)
+            if statement.stream and not changes:
+                warn_of_changed_rows(statement.name.parts[-1], rows, self._report)
 
     def _ordinal(self, name: str) -> int:
         """Return the ordinal of a table: the previous one of the job, or a free one."""
@@ -346,18 +324,19 @@ class _ScriptBinder:
         entry = self.catalog.find(statement.table.parts[-1])
         written = None if entry is None else self._written.get(entry.name)
         if entry is not None and written is not None:
-            _check_added(statement, written)
-            if self.catalog.forget_result(entry.name):
-                raise self._read_and_written(entry.name)
+            check_added(statement, written)
+            check_not_read(entry.name, statement, self.catalog)
             context = replace(context, scan_numbers=written.scan_numbers)
         earlier = () if written is None else written.queries
         insert, query = bind_insert(statement, context, earlier)
+        name = insert.sink.name
+        if self.catalog.has_result(name):
+            check_not_read(name, statement, self.catalog)
+            self.catalog.keep_result(name, insert.query)
         position = len(self._inserts) if written is None else written.position
         self._inserts[position : position + 1] = [insert]
-        self._written[insert.sink.name] = _Written(
-            statement, position, context.scan_numbers, (*earlier, query)
-        )
-        return insert.sink.name, query
+        self._written[name] = Written(statement, position, context.scan_numbers, (*earlier, query))
+        return name, query
 
     def _check_runs(self) -> None:
         """Check that there is something to run.
@@ -369,12 +348,15 @@ class _ScriptBinder:
             return
         end = len(self._script.source.text)
         last = self._script.statements[-1] if self._script.statements else None
-        help_ = "add INSERT INTO or SELECT"
+        message, help_ = "script has no INSERT and no SELECT", "add INSERT INTO or SELECT"
         if isinstance(last, syntax.CreateView) and last.created_as is not None:
             help_ = f"say where its rows are written: CREATE {last.created_as} … WITH ('connector' = …) AS …"
+        elif isinstance(last, syntax.Insert):
+            message = f'rows of "{last.table.parts[-1].name}" are neither written nor printed'
+            help_ = "say where they are written: CREATE STREAM … WITH ('connector' = …) AS …"
         raise refusal(
             "E314",
-            "script has no INSERT and no SELECT",
+            message,
             Span(end, end) if last is None else last.span,
             help=help_,
         )
@@ -395,6 +377,6 @@ class _ScriptBinder:
             "E314",
             f'table "{name}" is both read and written by the job',
             self._written[name].statement.table.span,
-            note="only the rows that CREATE TABLE AS alone writes can be read",
+            note="only rows that CREATE TABLE AS writes can be read, with those of INSERTs before the reader",
             help="use a view for the part that both queries need",
         )

@@ -118,6 +118,7 @@ def bind_table(name: QualifiedName, context: Context, *, row_time: bool = False)
         if not row_time:
             return relation
         return Relation(plan, relation.fields[:-1], len(plan.schema) - 1)
+    context.catalog.read_view(entry)
     return relation_of(_inline(entry, context, name.span), entry.name)
 
 

@@ -237,5 +237,12 @@ NAME_ROWS: Final[tuple[Row, ...]] = (
         "If the first line is a row, declare `'header' = 'false'`; the columns are `column1` and so on.",
         "SELECT * FROM 'rows.csv';  -- a file that begins with 1,2026-01-01",
     ),
+    (
+        "W208",
+        "rows of a stream are changed later",
+        "A join with a table changes earlier results as the table changes. In ksqlDB, it does not.",
+        "Write FOR SYSTEM_TIME AS OF with the event time of the stream, or CREATE TABLE.",
+        "CREATE STREAM named AS SELECT o.id, c.name FROM orders o JOIN customers c ON c.id = o.customer;",
+    ),
 )
 """The rows, by code."""

@@ -131,7 +131,8 @@ class CreateTable(Syntax):
 class CreateView(Syntax):
     """`CREATE VIEW name [(columns)] [COMMENT 'text'] AS query`.
 
-    `CREATE TABLE name AS query` is a view, too; `created_as` is the word after CREATE then.
+    `CREATE TABLE name AS query` is a view, too; `created_as` is the word after CREATE then.  It may have
+    `options` that do not say where rows are stored.
     """
 
     name: QualifiedName
@@ -141,6 +142,7 @@ class CreateView(Syntax):
     temporary: bool = False
     if_not_exists: bool = False
     created_as: OneOf["TABLE", "STREAM"] | None = None
+    options: tuple[TableOption, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

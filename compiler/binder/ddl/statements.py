@@ -1,4 +1,4 @@
-"""CREATE TABLE, CREATE VIEW and DROP: declarations to entries of the catalog."""
+"""CREATE TABLE and DROP: declarations to entries of the catalog."""
 
 from __future__ import annotations
 
@@ -21,12 +21,11 @@ from fsql.compiler.binder.ddl.watermark import delay_us, event_time, mark_event_
 from fsql.compiler.binder.expressions.expression import ExpressionBinder
 from fsql.compiler.binder.expressions.row_time import calls_row_time, row_time
 from fsql.compiler.binder.expressions.type_names import bind_type, warn_of_rounding
-from fsql.compiler.binder.query import bind_view
 from fsql.compiler.binder.report import Refusal, check_distinct, no_column, refusal
 from fsql.compiler.binder.scope import Scope, fields_of, matches, names_text
 from fsql.compiler.binder.tables import simple_name
 from fsql.compiler.connectors import KEY_FORMAT, METADATA, partition_key
-from fsql.compiler.diagnostics import Diagnostic, FsqlError, Label
+from fsql.compiler.diagnostics import FsqlError, Label
 from fsql.compiler.logical import TimeKind
 from fsql.compiler.node import walk
 from fsql.compiler.schema import Column, Schema
@@ -114,31 +113,6 @@ def _base_connector(table: syntax.CreateTable, context: Context) -> str | None:
     """Return the connector of the table that LIKE names; None if there is none."""
     base = None if table.like is None else context.catalog.find(table.like.table.parts[-1])
     return base.connector.name if isinstance(base, TableEntry) else None
-
-
-def create_view(view: syntax.CreateView, context: Context) -> None:
-    """Add a view to the catalog, also if its query is refused; its readers then give no further errors.
-
-    Raises:
-        Refusal: E205, E301.
-    """
-    name = simple_name(view.name)
-    if exists(name, context, if_not_exists=view.if_not_exists):
-        return
-    bound = bind_view(name, view.columns, view.query, context)
-    context.catalog.add(replace(bound, declaration=view))
-    if view.created_as is not None:
-        context.report.warn(
-            Diagnostic(
-                "W205",
-                f'rows of "{name.name}" are not stored',
-                Label(name.span, "has no WITH, so it is a view"),
-                helps=(
-                    "write CREATE VIEW, if only the statements after it read it",
-                    f"or say where they are written: CREATE {view.created_as} {name.name} WITH (…) AS …",
-                ),
-            )
-        )
 
 
 def drop(written: syntax.Drop, context: Context) -> None:

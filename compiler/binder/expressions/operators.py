@@ -261,6 +261,9 @@ def bind_link(
     if made is None and link.operator in {"+", "*"}:
         # The table of functions only has TIMESTAMP + INTERVAL and INTERVAL * BIGINT.
         made = make_call(_ARITHMETIC[link.operator], right, left)
+    kinds = {left.type.kind, right.type.kind}
+    if made is None and link.operator == "+" and Kind.STRING in kinds <= {Kind.STRING, Kind.NULL}:
+        made = make_call("concat", left, right)  # as in ksqlDB
     if made is None:
         made = _days_later(link.operator, left, right) or _scaled(link.operator, left, right)
     if made is not None and made.type.kind is Kind.DATE:

@@ -29,6 +29,21 @@ _INCLUDED_TYPES: Final = {
     "headers": "MAP",
 }
 """The types of columns that INCLUDE adds."""
+_OF_TOPICS: Final = frozenset(
+    {
+        *("value_format", "key_format", "value_delimiter", "key_delimiter", "wrap_single_value"),
+        *("partitions", "replicas", "retention_ms", "cleanup_policy"),
+    }
+)
+"""The options of ksqlDB that say how a topic is written, which is named as the stream is."""
+
+
+def _name_no_place(options: tuple[syntax.TableOption, ...] | None) -> bool:
+    """Return whether there is no WITH, or only options of a topic of ksqlDB that none of them names."""
+    if options is None:
+        return True
+    keys = {each.key.value.lower() for each in options}
+    return bool(keys & _OF_TOPICS) and keys <= {*_OF_TOPICS, "format"}
 
 
 def create_table(  # noqa: PLR0913, PLR0917 - what the rule has
@@ -49,18 +64,16 @@ def create_table(  # noqa: PLR0913, PLR0917 - what the rule has
     """Return `CREATE TABLE t (…) WITH (…)`, its elements sorted by kind.
 
     `CREATE TABLE t AS query` does not say where rows are stored; as in ksqlDB, later queries read it, so
-    it is a view.  OR REPLACE has no effect: a script begins without tables.
+    it is a view, also with options of a topic that is not named.  OR REPLACE has no effect: a script begins
+    without tables.
     """
     flags = {"temporary": temporary is not None, "if_not_exists": if_not_exists is not None}
-    if (
-        isinstance(origin, syntax.Query)
-        and elements is None
-        and not included
-        and options is None
-        and partitioned_by is None
-    ):
+    declared = elements is not None or included or partitioned_by is not None
+    if isinstance(origin, syntax.Query) and not declared and _name_no_place(options):
         word: OneOf["TABLE", "STREAM"] = "STREAM" if kind.kind == "STREAM" else "TABLE"
-        return syntax.CreateView(span, name, (), origin, comment, created_as=word, **flags)
+        return syntax.CreateView(
+            span, name, (), origin, comment, created_as=word, options=options or (), **flags
+        )
     columns: list[syntax.TableColumn] = []
     watermarks: list[syntax.Watermark] = []
     keys: list[syntax.PrimaryKey] = []
