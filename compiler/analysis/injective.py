@@ -92,20 +92,35 @@ _KEPT_APART: Final[Mapping[Kind, Sequence[Kind]]] = {
 }
 """The kinds that have a distinct value for each value of another kind."""
 
+_WITH_OWN_TEXTS: Final = frozenset(
+    {*INTEGER_RANGES, Kind.DECIMAL, Kind.BOOLEAN, Kind.DATE, Kind.TIME, Kind.TIMESTAMP}
+)
+"""The kinds whose different values have different texts; floating-point zeros are equal, and have two."""
+
 
 def _injective(source: SqlType, target: SqlType) -> bool:
-    """Return whether a cast gives different values for different ones; of a ROW, field by field."""
+    """Return whether a cast gives different values for different ones; of a ROW, field by field.
+
+    A number that does not fit fails its row, so two numbers never become equal.
+    """
     if source == target or source.kind is Kind.NULL:
         return True
+    if source.fields and target.fields:
+        return all(map(_injective, source.field_types, target.field_types))
+    if target.kind is Kind.STRING:
+        return source.kind in _WITH_OWN_TEXTS
+    if source.zone or target.zone or (source.kind is target.kind and source.kind in CLOCK_TIMES):
+        return _injective_times(source, target)
+    if source.kind is target.kind is Kind.DECIMAL:
+        return target.scale >= source.scale
+    whole = source.kind in INTEGER_RANGES and target.kind in {*INTEGER_RANGES, Kind.DECIMAL}
+    return whole or target.kind in _KEPT_APART.get(source.kind, ())
+
+
+def _injective_times(source: SqlType, target: SqlType) -> bool:
+    """Return whether a cast between types, with times gives different times for different ones."""
     if source.kind is target.kind and source.kind in CLOCK_TIMES:
         apart = {source.zone, target.zone} <= {"", "UTC"} or source.zone == target.zone
         return apart and source.unit_us % target.unit_us == 0
-    if source.zone or target.zone:
-        # Where clocks change, two instants have one local time, and two local times are one instant.
-        return {source.zone, target.zone} <= {"", "UTC"} and source.kind in {Kind.DATE, target.kind}
-    if source.fields and target.fields:
-        return all(map(_injective, source.field_types, target.field_types))
-    if source.kind in INTEGER_RANGES and target.kind in {*INTEGER_RANGES, Kind.DECIMAL}:
-        # A value that does not fit fails its row, so two values never become equal.
-        return True
-    return target.kind in _KEPT_APART.get(source.kind, ())
+    # Where clocks change, two instants have one local time, and two local times are one instant.
+    return {source.zone, target.zone} <= {"", "UTC"} and source.kind in {Kind.DATE, target.kind}

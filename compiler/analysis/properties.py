@@ -12,9 +12,10 @@ from dataclasses import dataclass, replace
 from itertools import product
 from typing import TYPE_CHECKING, Final
 
+from fsql.compiler.analysis.fixed_columns import fixed_columns_of_all
 from fsql.compiler.analysis.injective import injective_source
 from fsql.compiler.analysis.row_numbers import numbered_keys
-from fsql.compiler.expression import Call, Cast, ColumnRef, Expression, Literal
+from fsql.compiler.expression import ColumnRef, Expression
 from fsql.compiler.logical import (
     Aggregate,
     ApplyChanges,
@@ -148,9 +149,11 @@ def derived_keys(plan: Plan) -> tuple[Key, ...]:
     Keys with fewer columns come first, then those further left.  The empty key means at most one row.
     """
     windows = _window_columns_of_all(plan)
+    fixed = fixed_columns_of_all(plan)
     found: dict[Plan, tuple[Key, ...]] = {}
     for node in operators(plan):
-        found[node] = _least(_keys(node, [found[below] for below in node.inputs], windows[node]))
+        keys = _keys(node, [found[below] for below in node.inputs], windows[node])
+        found[node] = _least(key - fixed[node] for key in keys)
     return found[plan]
 
 
@@ -184,7 +187,7 @@ def _keys(
         case ApplyChanges() | Aggregate() | WindowAggregate():
             found = _keys_of_groups(plan, windows)
         case Filter():
-            found = [frozenset(key) - _fixed_columns(plan) for key in below[0]]
+            found = [frozenset(key) for key in below[0]]
         case Over() | AssignSessions():
             found = [*map(frozenset, below[0]), *numbered_keys(plan)]
         case Rank():
@@ -247,51 +250,6 @@ def _keys_of_ranks(
             by_windows.setdefault(bound.windows, []).append(column)
     choices = product(*by_windows.values())
     return keys + [frozenset((*others, *numbered, *chosen)) for chosen in choices]
-
-
-def _fixed_columns(plan: Filter) -> set[int]:
-    """Return the columns that have one value in all rows that pass the filter."""
-    fixed: set[int] = set()
-    waiting = [plan.predicate]
-    while waiting:
-        condition = waiting.pop()
-        if not isinstance(condition, Call):
-            continue
-        if condition.function == "and":
-            waiting.extend(condition.arguments)
-        elif condition.function in {"eq", "le", "lt"}:
-            column, value = condition.arguments[0], _constant(condition.arguments[1])
-            only = {"le": 1, "lt": 2}.get(condition.function)
-            if isinstance(column, ColumnRef) and (
-                value is not None
-                if only is None
-                else value == only and _is_rank(plan, column.index)
-            ):
-                fixed.add(column.index)
-    return fixed
-
-
-def _constant(expression: Expression) -> object:
-    while isinstance(expression, Cast):
-        expression = expression.argument
-    return expression.value if isinstance(expression, Literal) else None
-
-
-def _is_rank(plan: Plan, column: int) -> bool:
-    """Return whether a column is a rank: then it is at least 1."""
-    while True:
-        match plan:
-            case Filter(input=below):
-                plan = below
-            case Project(input=below, expressions=expressions):
-                expression = expressions[column]
-                if not isinstance(expression, ColumnRef):
-                    return False
-                plan, column = below, expression.index
-            case Rank():
-                return column == len(plan.input.schema)
-            case _:
-                return False
 
 
 def _keys_of_projection(plan: Project, below: Sequence[Key]) -> list[frozenset[int]]:

@@ -41,6 +41,30 @@ CREATE VIEW totals AS SELECT i, b, SUM(i) AS s FROM t GROUP BY i, b;
         ("SELECT i, b FROM totals UNION ALL SELECT i, b FROM totals", ()),
         ("SELECT CAST(i AS DOUBLE) AS i, b FROM totals", (("i", "b"),)),
         ("SELECT i, CAST(b AS DOUBLE) AS b FROM totals", ()),
+        # Texts keep whole numbers, exact numbers, truth values and times apart, not floating-point zeros.
+        ("SELECT CAST(i AS STRING) AS i, CAST(b AS VARCHAR) AS b FROM totals", (("i", "b"),)),
+        ("SELECT CAST(b AS VARCHAR(3)) AS b, i FROM totals", ()),
+        ("SELECT CAST(at AS STRING) AS s FROM (SELECT DISTINCT at FROM t)", (("s",),)),
+        ("SELECT CAST(x AS STRING) AS x FROM (SELECT DISTINCT CAST(b AS DOUBLE) AS x FROM t)", ()),
+        # A DECIMAL that does not fit fails its row; one with fewer digits of fraction is rounded.
+        ("SELECT CAST(d AS DECIMAL(5, 2)) AS d FROM (SELECT DISTINCT b * 0.01 AS d FROM t)", ()),
+        (
+            "SELECT CAST(d AS DECIMAL(5, 2)) AS d FROM (SELECT DISTINCT b::DECIMAL(9, 1) AS d FROM t)",
+            (("d",),),
+        ),
+        (
+            "SELECT CAST(d AS DECIMAL(9, 0)) AS d FROM (SELECT DISTINCT b::DECIMAL(9, 1) AS d FROM t)",
+            (),
+        ),
+        # A column with one value in all rows distinguishes none.
+        ("SELECT k, 'all' AS s, COUNT(*) AS n FROM t GROUP BY k, s", (("k",),)),
+        ("SELECT k, s FROM (SELECT k, i, TRUE AS s FROM t WHERE i > 1) GROUP BY k, s", (("k",),)),
+        ("SELECT b, k, COUNT(*) AS n FROM t WHERE b = 1 AND i > 2 GROUP BY k, b", (("k",),)),
+        ("SELECT b, COUNT(*) AS n FROM t WHERE b = 1 GROUP BY b", ((),)),
+        (
+            "SELECT b, k FROM t WHERE b = 1 QUALIFY ROW_NUMBER() OVER (PARTITION BY k, b) = 1",
+            (("k",),),
+        ),
         # GROUPING distinguishes the sets, if it has another value for each.
         (
             "SELECT k, b, GROUPING(k, b) AS g, COUNT(*) AS n FROM t GROUP BY ROLLUP (k, b)",
