@@ -9,6 +9,7 @@ from fsql.compiler.analysis.properties import Bound, window_columns
 from fsql.compiler.binder.ddl.declared_functions import NO_FUNCTIONS
 from fsql.compiler.binder.expressions.expression import ExpressionBinder
 from fsql.compiler.binder.report import Refusal, refusal
+from fsql.compiler.expression import ColumnRef
 from fsql.compiler.logical import (
     Aggregate,
     ApplyChanges,
@@ -19,6 +20,8 @@ from fsql.compiler.logical import (
     OverCall,
     Plan,
     Project,
+    Rank,
+    RankFunction,
     Scan,
     TimeKind,
     ToChangelog,
@@ -69,7 +72,7 @@ def _only_event_time(relation: Relation, written: syntax.EventTime) -> Field:
             note=lost,
             help="declare it in CREATE TABLE: WATERMARK FOR at AS at - INTERVAL '5' SECOND"
             if lost is None
-            else _join_in_time(relation.plan),
+            else _how_to_keep(relation.plan),
         )
     if len(times) > 1:
         names = " and ".join(each.name for each in times)
@@ -107,7 +110,7 @@ def _not_event_time(relation: Relation, time: Field, written: syntax.ColumnRefer
         written.span,
         f"this is {time.column.type} without a WATERMARK" if lost is None else "",
         note=lost,
-        help=help_text if lost is None else _join_in_time(relation.plan),
+        help=help_text if lost is None else _how_to_keep(relation.plan),
     )
 
 
@@ -115,22 +118,63 @@ def _event_time_reason(plan: Plan) -> str | None:
     """Return the note that names the operator after which event time is lost, if it is known."""
     if any(isinstance(node, ToChangelog) for node in operators(plan)):
         return "the changes of an updating query are not in the order of event time"
-    for node in operators(plan):
-        match node:
-            case ApplyChanges():
-                return "a change can retract a row of any age, so its rows are not in the order of event time"
-            case Over(calls=calls) if any(map(_is_decided_late, calls)):
-                return (
-                    "MATCH_ROWTIME() is event time if the time until a match is decided has a bound:"
-                    " PATTERN (…) WITHIN INTERVAL '1' HOUR"
-                )
-            case Aggregate() | WindowAggregate(final=False):
-                return "the rows of an updating aggregate are not in the order of event time"
-            case Join(time_range=None):
-                return "after a join without a time range, rows are not in the order of event time"
-            case _:
-                pass
-    return None
+    reasons = map(_reason, operators(plan))
+    return next((reason for reason in reasons if reason is not None), None)
+
+
+def _reason(node: Plan) -> str | None:
+    """Return the note about an operator, if event time is lost after it."""
+    reason = None
+    match node:
+        case ApplyChanges():
+            reason = "a change can retract a row of any age, so its rows are not in the order of event time"
+        case Over(calls=calls) if any(map(_is_decided_late, calls)):
+            reason = (
+                "MATCH_ROWTIME() is event time if the time until a match is decided has a bound:"
+                " PATTERN (…) WITHIN INTERVAL '1' HOUR"
+            )
+        case Aggregate() | WindowAggregate(final=False):
+            reason = "the rows of an updating aggregate are not in the order of event time"
+        case Rank(final=False):
+            reason = "the ranks are updating: a later row may replace a row of any age"
+        case Join(time_range=None):
+            reason = "after a join without a time range, rows are not in the order of event time"
+        case _:
+            pass
+    return reason
+
+
+def _how_to_keep(plan: Plan) -> str | None:
+    """Return help for the ranks or the join after which event time is lost, if any is known."""
+    ranks = [node for node in operators(plan) if isinstance(node, Rank) and not node.final]
+    firsts = [node for node in ranks if _is_first_in_time(node)]
+    if firsts:
+        time = firsts[0].input.schema[_order_column(firsts[0])].name
+        return (
+            "number the rows in the order of event time, which releases each row once:"
+            f" COUNT(*) OVER (PARTITION BY … ORDER BY {time} ROWS UNBOUNDED PRECEDING) = 1"
+        )
+    if ranks:
+        return "rank the rows of windows: PARTITION BY window_start, window_end, …"
+    return _join_in_time(plan)
+
+
+def _is_first_in_time(rank: Rank) -> bool:
+    """Return whether rows are numbered by event time, ascending."""
+    column = _order_column(rank)
+    return (
+        rank.function is RankFunction.ROW_NUMBER
+        and column >= 0
+        and rank.input.schema[column].time_attribute
+    )
+
+
+def _order_column(rank: Rank) -> int:
+    """Return the only column by which rows are ranked, ascending; -1 if there is no such column."""
+    if len(rank.order) != 1 or rank.order[0].descending:
+        return -1
+    expression = rank.order[0].expression
+    return expression.index if isinstance(expression, ColumnRef) else -1
 
 
 def _join_in_time(plan: Plan) -> str | None:
