@@ -10,10 +10,10 @@ if TYPE_CHECKING:
     from fsql.compiler.formatter.pieces import LayoutToken
 
 _CALLED: Final = frozenset({
-    "ARRAY", "CAST", "CEIL", "CUBE", "CURRENT_TIME", "CURRENT_TIMESTAMP", "DATE", "DESCRIPTOR", "EXTRACT",
-    "FLOOR", "GROUPING", "LEFT", "LOCALTIME", "LOCALTIMESTAMP", "MAP", "NAME", "OVERLAY", "POSITION",
-    "QUOTED_NAME", "RIGHT", "ROLLUP", "ROW", "STRUCT", "SUBSTRING", "TABLE", "TIME", "TIMESTAMP",
-    "TIMESTAMPTZ", "TIMESTAMP_LTZ", "TRIM", "TRY_CAST", "UNNEST",
+    "ARRAY", "CAST", "CEIL", "CEILING", "CUBE", "CURRENT_TIME", "CURRENT_TIMESTAMP", "DATE",
+    "DESCRIPTOR", "EXTRACT", "FLOOR", "GROUPING", "LEFT", "LOCALTIME", "LOCALTIMESTAMP", "MAP",
+    "NAME", "OVERLAY", "POSITION", "QUOTED_NAME", "RIGHT", "ROLLUP", "ROW", "STRUCT", "SUBSTRING",
+    "TABLE", "TIME", "TIMESTAMP", "TIMESTAMPTZ", "TIMESTAMP_LTZ", "TRIM", "TRY_CAST", "UNNEST",
 })  # fmt: skip
 """The kinds of tokens that a bracket follows without a space: names of functions and types."""
 _TIGHT: Final = frozenset({")", "]", "[]", "}", ",", ";", ".", "::"})

@@ -88,9 +88,14 @@ def _replace(elements: Array, old: Value, new: Value) -> Array:
     return tuple(new if _identity(each) == identity else each for each in elements)
 
 
-def _sort(elements: Array, ascending: bool = True) -> Array:  # noqa: FBT001, FBT002 - an argument in SQL
-    """Return the elements in order: NULL last ascending, first descending."""
-    return tuple(sorted(elements, key=cmp_to_key(compare), reverse=not ascending))
+def _sort(elements: Array, ascending: bool = True, nulls_first: bool | None = None) -> Array:  # noqa: FBT001, FBT002 - arguments in SQL
+    """Return the elements in order: unless it is said, NULL is last ascending, and first descending."""
+    ordered = tuple(sorted(elements, key=cmp_to_key(compare), reverse=not ascending))
+    if nulls_first is None or nulls_first is not ascending:
+        return ordered
+    nulls = tuple(each for each in ordered if each is None)
+    others = tuple(each for each in ordered if each is not None)
+    return nulls + others if nulls_first else others + nulls
 
 
 def _slice(elements: Array, start: int, end: int | None = None) -> Array:
@@ -223,7 +228,7 @@ ARRAY_OPERATIONS: Final = (
     _function("array_positions", Signature((_ARRAY, _ANY), array_of(BIGINT), _positions)),
     Function(
         "flatten",
-        ("FLATTEN",),
+        ("FLATTEN", "ARRAY_FLATTEN"),
         (Signature((array_of(array_of(BIGINT)),), array_of(BIGINT), _flat),),
         of_types=_flattens,
     ),
@@ -257,6 +262,7 @@ ARRAY_OPERATIONS: Final = (
         "array_sort",
         Signature((_ORDERED,), _ORDERED, _sort),
         Signature((_ORDERED, BOOLEAN), _ORDERED, _sort),
+        Signature((_ORDERED, BOOLEAN, BOOLEAN), _ORDERED, _sort),
     ),
     _function("trim_array", Signature((_ARRAY, BIGINT), _ARRAY, _trim, fallible=True)),
     _function(

@@ -50,10 +50,10 @@ _UNITS: Final = (*FIXED_US, *OF_MONTHS)
 def unit_of(word: str) -> str:
     """Return the unit that a word names, in the singular and in lower case.
 
-    >>> unit_of("DAYS")
-    'day'
+    >>> unit_of("DAYS"), unit_of("SQL_TSI_DAY")
+    ('day', 'day')
     """
-    return word.lower().removesuffix("s")
+    return word.lower().removeprefix("sql_tsi_").removesuffix("s")
 
 
 def unit_name_error(word: str) -> str | None:

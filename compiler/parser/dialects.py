@@ -136,6 +136,7 @@ ITEMS: Final[Mapping[tuple[str, ...], str]] = {
 READ_AS_NAMES: Final[Mapping[str, str]] = {
     "WITHIN": _WITHIN,
     "OF": "write JOIN t FOR SYSTEM_TIME AS OF a.at, with the event time of the other side",
+    "OVERLAPS": "compare the bounds: (a, b) and (c, d) overlap if a < d AND c < b",
     "TOP": "write LIMIT n at the end of the query",
     "MOD": "write MOD(a, b) or a % b",
     "DIV": "write CAST(a / b AS BIGINT)",

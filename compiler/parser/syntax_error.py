@@ -173,7 +173,7 @@ def _dialect_help(state: _ErrorState) -> str | None:
         return CREATED.get(state.keyword)
     match state.last_kind, state.bad.kind:
         case _, "LPAR":
-            help_ = _pivot_help(state)
+            help_ = _pivot_help(state) or READ_AS_NAMES.get(before)
         case _, "STREAM_WINDOW" | "SINK_WITH":
             help_ = OF_KINDS[state.bad.kind]
         case "STAR", _ if state.keyword == "RENAME":

@@ -268,6 +268,13 @@ OTHERS: Final[Mapping[str, list[ComparedFunction]]] = {
         *_one("list_sort({0}, 'ASC', 'NULLS LAST')", ARRAYS),
         *_one("list_sort({0}, 'DESC', 'NULLS FIRST')", ARRAYS, Column(BOOLEAN, (False,))),
         *_one("list_sort({0}, 'ASC', 'NULLS LAST')", WORDS),
+        *_one(
+            "CASE WHEN {1} THEN CASE WHEN {2} THEN list_sort({0}, 'ASC', 'NULLS FIRST') ELSE list_sort({0}, 'ASC', 'NULLS LAST') END"
+            " ELSE CASE WHEN {2} THEN list_sort({0}, 'DESC', 'NULLS FIRST') ELSE list_sort({0}, 'DESC', 'NULLS LAST') END END",
+            ARRAYS,
+            Column(BOOLEAN, (False, True)),
+            Column(BOOLEAN, (False, True)),
+        ),
     ],
     "array_first": _one("{0}[1]", ARRAYS),
     "array_last": _one("{0}[-1]", ARRAYS),

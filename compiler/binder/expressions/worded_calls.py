@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from fsql.compiler import syntax
 from fsql.compiler.binder.expressions.array_calls import check_position
@@ -21,6 +21,14 @@ if TYPE_CHECKING:
     from fsql.compiler.expression import Expression
 
 
+_FRACTIONS: Final = {
+    "MILLISECOND": "write PMOD(EPOCH_MILLIS(t), 1000), or 60000 to have the seconds in it",
+    "MICROSECOND": "write PMOD(EPOCH_MICROS(t), 1000000), or 60000000 to have the seconds in it",
+    "NANOSECOND": "times have microseconds: write PMOD(EPOCH_MICROS(t), 1000000) * 1000",
+}
+"""What is written for fields that are parts of a second in Flink, and contain the seconds in PostgreSQL."""
+
+
 def bind_extract(binder: ExpressionBinder, written: syntax.Extract) -> Expression:
     """Bind `EXTRACT(YEAR FROM t)`: YEAR(t)."""
     if written.unit not in FIELDS:
@@ -28,7 +36,8 @@ def bind_extract(binder: ExpressionBinder, written: syntax.Extract) -> Expressio
             "E405",
             f"a field of EXTRACT is {', '.join(FIELDS)}",
             written.span,
-            help="write ISODOW, from Monday, 1" if written.unit in WEEKDAYS else None,
+            help=_FRACTIONS.get(written.unit.removesuffix("S"))
+            or ("write ISODOW, from Monday, 1" if written.unit in WEEKDAYS else None),
         )
     name = FIELDS[written.unit]
     operand = binder.bind(written.operand)

@@ -113,9 +113,10 @@ ENTRIES: Final[Mapping[str, ManualEntry]] = {
         "The elements in reverse order.", "ARRAY_REVERSE(ARRAY[1, 2]) = ARRAY[2, 1]"
     ),
     "array_sort": entry(
-        "The elements in order; descending if the second argument is FALSE. NULL comes last ascending, first descending.",
+        "The elements in order; descending if the second argument is FALSE. NULL comes last ascending, first descending, unless the third argument says whether it is first.",
         "ARRAY_SORT(ARRAY[2, NULL, 1]) = ARRAY[1, 2, NULL]",
         "ARRAY_SORT(ARRAY[1, 2], FALSE) = ARRAY[2, 1]",
+        "ARRAY_SORT(ARRAY[2, NULL, 1], TRUE, TRUE) = ARRAY[NULL, 1, 2]",
     ),
     "array_compact": entry(
         "The elements that are not NULL.", "ARRAY_COMPACT(ARRAY[1, NULL]) = ARRAY[1]"

@@ -137,8 +137,9 @@ ENTRIES: Final[Mapping[str, ManualEntry]] = {
         "'abc' ~* 'B'",
     ),
     "similar_to": entry(
-        "Whether the whole text matches a pattern of SQL: `%` and `_` as in LIKE, and `|`, `*`, `+`, `?`, `{2}`, `(…)` and `[…]` as in a regular expression; a backslash makes the next character literal. Also `s SIMILAR TO 'pattern'`.",
+        "Whether the whole text matches a pattern of SQL: `%` and `_` as in LIKE, and `|`, `*`, `+`, `?`, `{2}`, `(…)` and `[…]` as in a regular expression; a backslash, or the character after ESCAPE, makes the next character literal. Also `s SIMILAR TO 'pattern'`.",
         "'abc' SIMILAR TO '(a|b)%'",
+        "'a_c' SIMILAR TO 'a!_(b|c)' ESCAPE '!'",
         "'abc' NOT SIMILAR TO 'a'",
         "SIMILAR_TO('aab', 'a+b')",
     ),

@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.parser.syntax_builder import (
     calls,
+    case_and_cast,
     expressions,
     hints,
     json_wrappers,
     names,
+    over,
     queries,
     relations,
     row_patterns,
@@ -30,7 +32,17 @@ if TYPE_CHECKING:
 BUILDERS: Final[dict[str, Callable[..., object]]] = {
     name: function
     for module in (
-        *(names, expressions, calls, relations, row_patterns, queries, statements),
+        *(
+            names,
+            expressions,
+            case_and_cast,
+            calls,
+            over,
+            relations,
+            row_patterns,
+            queries,
+            statements,
+        ),
         *(tables, sinks, stream_windows, hints, json_wrappers),
     )
     for name, function in vars(module).items()

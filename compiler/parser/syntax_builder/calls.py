@@ -1,7 +1,8 @@
-"""Calls of functions, and windows of OVER."""
+"""Calls of functions."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final, NamedTuple
 from typing import cast as typed
 
@@ -22,6 +23,10 @@ if TYPE_CHECKING:
 _Window = syntax.WindowSpecification | syntax.Identifier
 _ASSIGNED: Final = {"STRUCT": "STRUCT(a := 1, b := 2)", "MAP": "MAP('k' := 1)"}
 """The constructors whose arguments have `:=`, with their forms."""
+_OF_TREATED_NULLS: Final = frozenset({
+    "ARRAY_AGG", "COLLECT_LIST", "FIRST_VALUE", "LAG", "LAST_VALUE", "LEAD", "LIST", "NTH_VALUE",
+})  # fmt: skip
+"""The functions that take IGNORE NULLS behind them where they are the last argument of another one."""
 
 
 class _Arguments(NamedTuple):
@@ -35,6 +40,7 @@ class _Arguments(NamedTuple):
     returning: syntax.TypeName | None = None
     events: tuple[OnEvent, ...] = ()
     assigned: tuple[_Assigned, ...] = ()
+    null_treatment: str | None = None
 
 
 class _Assigned(NamedTuple):
@@ -104,6 +110,7 @@ def _function_call(
         if name != "JSON_QUERY":
             raise _misplaced_error("WRAPPER", "JSON_QUERY", wrapper.span)
         parts = (*parts[:-1], syntax.Identifier(parts[-1].span, wrapper.function))
+    treatments = (end.null_treatment, end.arguments.null_treatment)
     called = syntax.FunctionCall(
         span,
         syntax.QualifiedName(parts[0].span.to(parts[-1].span), parts),
@@ -111,8 +118,8 @@ def _function_call(
         distinct=end.arguments.distinct,
         order_by=end.arguments.order_by or end.order_by,
         filter=end.filter,
-        ignore_nulls=end.null_treatment == "IGNORE",
-        respect_nulls=end.null_treatment == "RESPECT",
+        ignore_nulls="IGNORE" in treatments,
+        respect_nulls="RESPECT" in treatments,
         over=end.over,
     )
     if end.arguments.events:
@@ -182,13 +189,15 @@ def arguments(
     | syntax.TypeName
     | WrappedType
     | OnEvent
+    | str
     | None,
 ) -> _Arguments:
-    """Return `*`, or `DISTINCT a, b ORDER BY c`."""
+    """Return `*`, or `DISTINCT a, b IGNORE NULLS ORDER BY c`."""
     if isinstance(quantifier, syntax.Star):
         return _Arguments((quantifier,), distinct=False, order_by=())
     events = tuple(part for part in rest if isinstance(part, OnEvent))
     *values, last = rest[: len(rest) - len(events)]
+    treatment = values.pop()
     pairs = [value for value in values if isinstance(value, _Pair)]
     wrapped = [value.wrapper for value in values if isinstance(value, WrappedPath)]
     if isinstance(last, WrappedType):
@@ -196,6 +205,8 @@ def arguments(
         last = last.type
     assigned = [value for value in values if isinstance(value, _Assigned)]
     flat = [part for value in values for part in _parts(value)]
+    if treatment is None and flat and isinstance(flat[-1], syntax.FunctionCall):
+        flat[-1], treatment = _without_treatment(flat[-1])
     return _Arguments(
         typed("tuple[syntax.Expression, ...]", tuple(flat)),
         distinct=quantifier is not None and quantifier.kind == "DISTINCT",
@@ -208,7 +219,19 @@ def arguments(
         returning=last if isinstance(last, syntax.TypeName) else None,
         events=events,
         assigned=tuple(assigned),
+        null_treatment=treatment if isinstance(treatment, str) else None,
     )
+
+
+def _without_treatment(call: syntax.FunctionCall) -> tuple[syntax.FunctionCall, str | None]:
+    """Return a last argument without IGNORE NULLS behind it, which belongs to the function around it.
+
+    It belongs to the argument itself if that is a function which takes it.
+    """
+    treated = "IGNORE" if call.ignore_nulls else "RESPECT" if call.respect_nulls else None
+    if treated is None or call.over or call.name.parts[-1].name.upper() in _OF_TREATED_NULLS:
+        return call, None
+    return replace(call, ignore_nulls=False, respect_nulls=False), treated
 
 
 def _parts(argument: object) -> tuple[object, ...]:
@@ -337,49 +360,3 @@ def _function_name(span: Span, token: Token) -> syntax.QualifiedName:
     """Return the name of the function that `token`, the first of the call and a keyword, denotes."""
     name_span = type(span)(span.start, span.start + len(token.text))
     return syntax.QualifiedName(name_span, (syntax.Identifier(name_span, token.text.upper()),))
-
-
-# OVER.
-
-
-def window_specification(
-    span: Span,
-    base: syntax.Identifier | None,
-    partition_by: tuple[syntax.Expression, ...],
-    order_by: tuple[syntax.OrderItem, ...] | None,
-    frame: syntax.Frame | None,
-) -> syntax.WindowSpecification:
-    """Return `(PARTITION BY a ORDER BY b ROWS …)`."""
-    return syntax.WindowSpecification(span, base, partition_by, order_by or (), frame)
-
-
-def partition_by(_span: Span, *expressions: syntax.Expression) -> tuple[syntax.Expression, ...]:
-    """Return `PARTITION BY a, b`, nothing if it is missing."""
-    return expressions
-
-
-def frame(
-    span: Span, unit: Token, start: syntax.FrameBound, *rest: syntax.FrameBound | str | None
-) -> syntax.Frame:
-    """Return `ROWS BETWEEN start AND end`, or `ROWS start`."""
-    *bounds, excluded = rest
-    end = typed("syntax.FrameBound", bounds[0]) if bounds else None
-    exclusion = typed("syntax.FrameExclusion", excluded) if excluded else None
-    return syntax.Frame(span, typed("syntax.FrameUnit", unit.kind), start, end, exclusion)
-
-
-def exclusion(_span: Span, kept: Token) -> str:
-    """Return which rows of a frame are left out: `EXCLUDE CURRENT ROW`."""
-    return {"ROW": "CURRENT ROW", "OTHERS": "NO OTHERS"}.get(kept.kind, kept.kind)
-
-
-def frame_bound(
-    span: Span, offset_or_side: syntax.Expression | Token, side: Token | None = None
-) -> syntax.FrameBound:
-    """Return `UNBOUNDED PRECEDING`, `CURRENT ROW` or `2 FOLLOWING`."""
-    if side is not None:
-        offset = typed("syntax.Expression", offset_or_side)
-        return syntax.FrameBound(span, typed("syntax.FrameSide", side.kind), offset)
-    kind = typed("Token", offset_or_side).kind
-    side_name = "CURRENT ROW" if kind == "ROW" else kind
-    return syntax.FrameBound(span, typed("syntax.FrameSide", side_name), None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 from typing import cast as typed
 
@@ -72,6 +73,11 @@ def interval(
     if isinstance(value, syntax.NumberLiteral):
         value = syntax.StringLiteral(value.span, value.text)
     return syntax.IntervalLiteral(span, value, unit, to, negative)
+
+
+def unit_with_digits(_span: Span, unit_: syntax.Unit, *_digits: Token) -> syntax.Unit:
+    """Return the unit of `SECOND(3)`."""
+    return unit_
 
 
 def unit(_span: Span, token: Token) -> syntax.Unit:
@@ -233,11 +239,46 @@ def sign_match(
 
 
 def similar(
-    span: Span, operand: syntax.Expression, negated: Token | None, pattern: syntax.Expression
+    span: Span,
+    operand: syntax.Expression,
+    negated: Token | None,
+    pattern: syntax.Expression,
+    escape: syntax.Expression | None,
 ) -> syntax.Expression:
-    """Return `a SIMILAR TO pattern` as a call."""
+    """Return `a SIMILAR TO pattern ESCAPE '!'` as a call, whose pattern has backslashes.
+
+    Raises:
+        FsqlError: E101 for an escape that is not one character.
+    """
+    if escape is not None:
+        pattern = _with_backslashes(pattern, escape)
     found = _call(span, "SIMILAR_TO", operand, pattern)
     return syntax.Not(span, found) if negated is not None else found
+
+
+def _with_backslashes(
+    pattern: syntax.Expression, escape: syntax.Expression
+) -> syntax.StringLiteral:
+    """Return a pattern with backslashes instead of another escape character.
+
+    Raises:
+        FsqlError: E101.
+    """
+    for part in (pattern, escape):
+        if not isinstance(part, syntax.StringLiteral):
+            message = "pattern of SIMILAR TO … ESCAPE is not a text"
+            raise FsqlError([Diagnostic("E101", message, Label(part.span, "write it here"))])
+    assert isinstance(pattern, syntax.StringLiteral)
+    assert isinstance(escape, syntax.StringLiteral)
+    if len(escape.value) != 1:
+        message = "ESCAPE is not one character"
+        raise FsqlError([Diagnostic("E101", message, Label(escape.span))])
+    other = {"\\": r"\\", escape.value: "\\"}
+    made, escaped = "", False
+    for sign in pattern.value:
+        made += sign if escaped else other.get(sign, sign)
+        escaped = not escaped and sign == escape.value
+    return replace(pattern, value=made)
 
 
 def is_json(
@@ -337,40 +378,3 @@ def array_subquery(span: Span, _array: Token, query: syntax.Query) -> syntax.Arr
 def scalar_subquery(span: Span, query: syntax.Query) -> syntax.ScalarSubquery:
     """Return `(SELECT …)` as a value."""
     return syntax.ScalarSubquery(span, query)
-
-
-# CASE and CAST.
-
-
-def case(
-    span: Span,
-    operand: syntax.Expression | None,
-    branches: tuple[syntax.WhenClause, ...],
-    otherwise: syntax.Expression | None,
-) -> syntax.Case:
-    """Return `CASE a WHEN b THEN c ELSE d END`."""
-    return syntax.Case(span, operand, branches, otherwise)
-
-
-def when_clauses(_span: Span, *branches: syntax.WhenClause) -> tuple[syntax.WhenClause, ...]:
-    """Return the branches of CASE."""
-    return branches
-
-
-def when_clause(
-    span: Span, condition: syntax.Expression, result: syntax.Expression
-) -> syntax.WhenClause:
-    """Return `WHEN p THEN a`."""
-    return syntax.WhenClause(span, condition, result)
-
-
-def colon_cast(span: Span, operand: syntax.Expression, type_: syntax.TypeName) -> syntax.Cast:
-    """Return `a::type`."""
-    return syntax.Cast(span, operand, type_, safe=False)
-
-
-def cast(
-    span: Span, token: Token, operand: syntax.Expression, type_: syntax.TypeName
-) -> syntax.Cast:
-    """Return `CAST(a AS type)`."""
-    return syntax.Cast(span, operand, type_, token.kind == "TRY_CAST")

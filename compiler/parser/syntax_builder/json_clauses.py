@@ -52,7 +52,7 @@ _WORDS: Final = {
     "JSON_EXISTS": ("TRUE", "FALSE", "UNKNOWN", "ERROR"),
 }
 """What the clauses of each function can begin with."""
-_ORDERS: Final = {("EMPTY",), ("ERROR",), ("EMPTY", "ERROR")}
+_ORDERS: Final = {("EMPTY",), ("ERROR",), ("EMPTY", "ERROR"), ("ERROR", "EMPTY")}
 _OF_NULLS: Final = {
     "JSON_OBJECT": ("JSON_OBJECT", "JSON_OBJECT_WITHOUT_NULLS"),
     "JSON_ARRAY": ("JSON_BUILD_ARRAY", "JSON_ARRAY"),
@@ -78,7 +78,8 @@ def with_events(
     order = tuple(clause.event for clause in events)
     if order not in _ORDERS or (name == "JSON_EXISTS" and "EMPTY" in order):
         raise _misplaced(events[-1])
-    clauses = tuple(_clause(name, each) for each in events)
+    ordered = sorted(events, key=lambda each: each.event)
+    clauses = tuple(_clause(name, each) for each in ordered)
     return syntax.JsonAccess(called.span, called, returned, clauses)
 
 

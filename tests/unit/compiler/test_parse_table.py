@@ -37,6 +37,8 @@ def test_the_file_is_what_the_grammar_compiles_to(caplog: pytest.LogCaptureFixtu
     assert conflicts(caplog.messages) == {
         ("ARRAY", "is_json"),  # IS JSON ARRAY
         ("AS", "included_column"),  # INCLUDE offset AS o
+        ("IGNORE", "null_treatment"),  # ARRAY_AGG(UPPER(a) IGNORE NULLS)
+        ("RESPECT", "null_treatment"),
         ("COMMA", "view_columns"),  # LATERAL VIEW explode(m) AS k, v
         ("LSQB", "name"),  # ARRAY[, MAP[
         ("RPAR", "query_in_brackets"),
