@@ -116,7 +116,7 @@ class _Resolver:
             )
         if drops:
             self._homes.pop(own.name.lower(), None)
-        return replace(name, parts=(own,)) if database else name
+        return replace(name, parts=(own,), in_database=True) if database else name
 
     def _database(self, name: syntax.QualifiedName, file: str = "") -> str:
         """Return the name of a database in lower case; the text `file` may be meant to be a file.

@@ -136,6 +136,11 @@ class Catalog:
             return self._outer.find(name)
         return found
 
+    @property
+    def of_script(self) -> Catalog:
+        """Return the catalog of what statements declare, without tables of WITH."""
+        return self if self._outer is None else self._outer.of_script
+
     def use(self, entry: TableEntry) -> None:
         """Record that the job reads or writes a table."""
         if self._outer is None:

@@ -63,7 +63,8 @@ def find_entry(name: QualifiedName, context: Context) -> Entry:
         Refusal: E201.
     """
     wanted = simple_name(name)
-    entry = context.catalog.find(wanted)
+    catalog = context.catalog.of_script if name.in_database else context.catalog
+    entry = catalog.find(wanted)
     if entry is None:
         known = tuple(context.catalog.names())
         near = near_name(wanted.name, known)

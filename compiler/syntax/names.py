@@ -38,9 +38,13 @@ class Identifier(Syntax):
 
 @dataclass(frozen=True, slots=True)
 class QualifiedName(Syntax):
-    """A name with its qualifiers, `catalog.name`: of a table, view or function."""
+    """A name with its qualifiers, `catalog.name`: of a table, view or function.
+
+    `in_database` is whether its database was written, which a table of WITH does not have.
+    """
 
     parts: tuple[Identifier, ...]
+    in_database: bool = False
 
     @classmethod
     def of_file(cls, span: Span, path: str) -> QualifiedName:

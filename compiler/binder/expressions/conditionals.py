@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from fsql.compiler import syntax
-from fsql.compiler.binder.expressions.literals import bind_literal, interval_of_words
+from fsql.compiler.binder.expressions.literals import (
+    bind_literal,
+    interval_of_words,
+    number_text,
+    octets_of_postgres,
+)
 from fsql.compiler.binder.expressions.operators import call, make_call, unify
 from fsql.compiler.binder.expressions.predicates import compare
 from fsql.compiler.binder.expressions.type_names import (
@@ -17,6 +23,8 @@ from fsql.compiler.binder.expressions.type_names import (
 from fsql.compiler.binder.report import not_implemented, refusal
 from fsql.compiler.expression import Call, Case, Cast, Expression, Literal, TryCast
 from fsql.compiler.functions.casts import cast_fallible, cast_value, castable
+from fsql.compiler.functions.decimals import parse_decimal
+from fsql.compiler.functions.failure import RowFailure
 from fsql.compiler.functions.json_functions import DOCUMENTS
 from fsql.compiler.sqltypes import (
     BIGINT,
@@ -69,9 +77,29 @@ def make_case(branches: Sequence[tuple[Expression, Expression]], otherwise: Expr
 def bind_cast(binder: ExpressionBinder, cast: syntax.Cast) -> Expression:
     """Bind CAST and TRY_CAST; a cast to VARCHAR(n) cuts the text, a cast to CHAR(n) also pads it."""
     words = cast.type.name.split(" ")
-    if words[0] == "INTERVAL" and isinstance(cast.operand, syntax.StringLiteral):
-        return bind_literal(interval_of_words(cast.operand, words[1:], cast.span), binder.zone)
-    return cast_bound(binder.bind(cast.operand), cast, binder.zone)
+    if isinstance(cast.operand, syntax.StringLiteral):
+        if words[0] == "INTERVAL":
+            return bind_literal(interval_of_words(cast.operand, words[1:], cast.span), binder.zone)
+        if words[0] == "BYTEA" and "\\" in cast.operand.value:
+            return octets_of_postgres(cast.operand)
+    operand = binder.bind(cast.operand)
+    return _exact(operand, cast, binder.zone) or cast_bound(operand, cast, binder.zone)
+
+
+def _exact(operand: Expression, cast: syntax.Cast, zone: str) -> Expression | None:
+    """Return the DECIMAL of a number that has more digits than a DOUBLE, None for any other operand."""
+    if not isinstance(operand, Literal) or not isinstance(operand.value, float):
+        return None
+    text = number_text(cast.operand)
+    if text is None or Decimal(text) == Decimal(repr(operand.value)):
+        return None
+    target = bind_type(cast.type, zone)
+    if target.kind is not Kind.DECIMAL:
+        return None
+    try:
+        return Literal(target, nullable=False, value=parse_decimal(text, target))
+    except RowFailure:
+        return None
 
 
 def cast_bound(operand: Expression, cast: syntax.Cast, zone: str) -> Expression:

@@ -128,6 +128,30 @@ def bind_number(number: syntax.NumberLiteral, *, negative: bool = False) -> Lite
     raise _out_of_range(text, number.span)
 
 
+def number_text(written: syntax.Expression) -> str | None:
+    """Return the text of a number with its sign; None for any other expression."""
+    if isinstance(written, syntax.Unary) and written.operator in {"-", "+"}:
+        text = number_text(written.operand)
+        return None if text is None or text[0] in "-+" else f"{written.operator}{text}"
+    return written.text if isinstance(written, syntax.NumberLiteral) else None
+
+
+def octets_of_postgres(written: syntax.StringLiteral) -> Literal:
+    r"""Return the octets of `'\x00ff'::bytea`, whose pairs of digits may have spaces between them.
+
+    Raises:
+        Refusal: E215 for other texts with a backslash, which PostgreSQL reads as octal numbers.
+    """
+    if not written.value.startswith("\\x"):
+        raise refusal(
+            "E215",
+            "octets with a backslash that is not followed by x at the beginning",
+            written.span,
+            help="write two hexadecimal digits for each byte: X'00ff'",
+        )
+    return _octets(syntax.BytesLiteral(written.span, re.sub(r"\s", "", written.value[2:])))
+
+
 def _double(text: str, span: Span) -> Literal:
     value = float(text)
     if math.isinf(value):
