@@ -92,7 +92,7 @@ class ViewEntry:
 
     `plan` is None if the declaration of the view or table was refused. The error has been reported, and
     references to it cause no further errors.  `warnings` are shown where it is read.  `declaration` is the
-    CREATE VIEW; a common table has none.
+    CREATE VIEW; a common table has none.  `join_names` are the other names of its columns, if any has one.
     """
 
     name: str
@@ -100,6 +100,7 @@ class ViewEntry:
     plan: Plan | None
     warnings: tuple[Diagnostic, ...] = ()
     declaration: CreateView | None = None
+    join_names: tuple[str | None, ...] = ()
 
 
 Entry = TableEntry | ViewEntry

@@ -54,7 +54,7 @@ class Context:
     FROM read; the first call adds it to the job.  `functions` are the declared functions in Python, `zone` is
     the time zone of the script.  `infer` reads the columns of tables that declare none.  `time_to_live` is
     that of the state of the query, `idle` the default of that option of live tables.  `skews` are the hints
-    of the SELECT about its joins.
+    of the SELECT about its joins.  `join_names` are the other names of the columns of SELECTs, by their span.
     """
 
     report: Report
@@ -69,6 +69,7 @@ class Context:
     time_to_live: TimeToLive
     idle: str | None = None
     skews: Skews = field(default_factory=Skews)
+    join_names: dict[Span, tuple[str | None, ...]] = field(default_factory=dict)
 
     def with_catalog(self, catalog: Catalog) -> Context:
         """Return the context with another catalog."""

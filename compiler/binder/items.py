@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from fsql.compiler.binder.aggregates.aggregate import AggregateCollector
     from fsql.compiler.binder.expressions.expression import ExpressionBinder
     from fsql.compiler.binder.report import Report
+    from fsql.compiler.binder.scope import Field
     from fsql.compiler.text.source import Span
 
 
@@ -40,7 +41,8 @@ class Item:
     """An output column of a SELECT; `alias` is its explicit name, if any.
 
     A `derived_name` is that of a part, such as the function: see `item_names`.
-    One that was `refused` is NULL, and no other part of the SELECT can refer to it.
+    One that was `refused` is NULL, and no other part of the SELECT can refer to it.  `join_name` is the name
+    that ksqlDB gives a column of a join, if that is another one.
     """
 
     expression: Expression
@@ -49,6 +51,7 @@ class Item:
     alias: syntax.Identifier | None
     refused: bool = False
     derived_name: bool = False
+    join_name: str | None = None
 
 
 def bind_items(binder: ExpressionBinder, select: syntax.Select, report: Report) -> list[Item]:
@@ -101,7 +104,34 @@ def _item(binder: ExpressionBinder, written: syntax.SelectItem, *, position: int
         own = _name_of(binder, part) if isinstance(part, syntax.ColumnReference) else None
         found = own or written_name(part) or name_of_position(position)
         return Item(expression, found, written.expression.span, None, derived_name=True)
-    return Item(expression, name, written.expression.span, written.alias)
+    other = None
+    if written.alias is None and isinstance(written.expression, syntax.ColumnReference):
+        other = _join_name_of(binder, written.expression)
+    return Item(expression, name, written.expression.span, written.alias, join_name=other)
+
+
+def _join_name_of(binder: ExpressionBinder, reference: syntax.ColumnReference) -> str | None:
+    """Return the name of ksqlDB for a column: with that of its relation if several have such a column."""
+    name = reference.parts[-1]
+    found = binder.scope.find(name)
+    if not found or len(reference.parts) > 2:
+        return None
+    if len(reference.parts) == 1:
+        return found[0].join_name if matches(name, found[0].name) else None
+    own = [field for field in found if matches(reference.parts[0], field.qualifier)]
+    if not own or not matches(name, own[0].name):
+        return None
+    return own[0].join_name if len(found) == 1 else _with_relation(own[0])
+
+
+def _with_relation(field: Field) -> str | None:
+    """Return the name that a column has in `*` of a join in ksqlDB."""
+    return field.qualifier and f"{field.qualifier}_{field.join_name or field.name}"
+
+
+def _name_in_star(binder: ExpressionBinder, field: Field) -> str | None:
+    joined = len({each.qualifier for each in binder.scope.fields}) > 1
+    return _with_relation(field) if joined else field.join_name
 
 
 def _name_of(binder: ExpressionBinder, reference: syntax.ColumnReference) -> str:
@@ -111,6 +141,8 @@ def _name_of(binder: ExpressionBinder, reference: syntax.ColumnReference) -> str
     found, inside = binder.resolve(reference)
     type_ = found.column.type
     name = found.name
+    if found.join_name and not inside and not matches(reference.parts[-1], name):
+        return found.join_name
     for part in inside:
         name, type_ = next(field for field in type_.fields if matches(part, field[0]))
     return name
@@ -121,8 +153,8 @@ def _star(binder: ExpressionBinder, star: syntax.Star) -> Iterator[Item]:
     columns = _columns_of(binder, star)
     replaced = {each.alias: each for each in star.replaced if each.alias is not None}
     named = (*star.without, *replaced)
-    _check_named_columns(star, named, [column for column, _ in columns])
-    for column, expression in columns:
+    _check_named_columns(star, named, [column for column, _, _ in columns])
+    for column, expression, join_name in columns:
         name = next((name for name in named if matches(name, column)), None)
         if name in replaced:
             yield Item(
@@ -133,29 +165,34 @@ def _star(binder: ExpressionBinder, star: syntax.Star) -> Iterator[Item]:
             )
         elif name is None:
             binder.spans[expression] = star.span
-            yield Item(expression, column, star.span, None)
+            yield Item(expression, column, star.span, None, join_name=join_name)
 
 
-def _columns_of(binder: ExpressionBinder, star: syntax.Star) -> list[tuple[str, Expression]]:
+def _columns_of(
+    binder: ExpressionBinder, star: syntax.Star
+) -> list[tuple[str, Expression, str | None]]:
     """Return the columns of `*`, of the relation t for `t.*`, or the fields of the ROW a for `a.*`.
+
+    Each has its name and that in ksqlDB, if that is another one.
 
     Raises:
         Refusal: E203 to E220.
     """
     fields = binder.scope.fields
     if not star.qualifier:
-        return [(field.name, field.expression) for field in fields if not field.merged]
+        own = [field for field in fields if not field.merged]
+        return [(each.name, each.expression, _name_in_star(binder, each)) for each in own]
     (first, *inside) = star.qualifier
-    own = [(each.name, each.expression) for each in fields if matches(first, each.qualifier)]
+    own = [each for each in fields if matches(first, each.qualifier)]
     if own and not inside:
-        return own
+        return [(each.name, each.expression, _name_in_star(binder, each)) for each in own]
     if not own and not binder.scope.find(first):
         known = names_text(binder.scope.qualifiers())
         label = f"FROM has {known}" if known else ""
         raise refusal("E203", f'table "{first.name}" is not in FROM', first.span, label)
     span = first.span.to(star.qualifier[-1].span)
     row = binder.bind_and_check_size(syntax.ColumnReference(span, star.qualifier))
-    return records.fields(row, span)
+    return [(name, field, None) for name, field in records.fields(row, span)]
 
 
 def _check_named_columns(

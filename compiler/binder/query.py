@@ -79,15 +79,17 @@ def bind_view(
     If its query is refused, the error is reported and the entry has no plan.
     """
     plan = None
+    others: tuple[str | None, ...] = ()
     with context.report.collect_warnings() as warnings, context.report.part():
         bound = bind_query(_without_order(query, context), context.with_own_scan_numbers())
         check_depth(bound, query.span)
         names = [column.name for column in bound.schema]
+        others = () if columns else context.join_names.get(query.body.span, ())
         if columns:
             check_column_names(columns, len(names), f'"{name.name}"')
             names = [column.name for column in columns]
         plan = project(bound, column_refs(bound), names)
-    return ViewEntry(name.name, name.span, plan, tuple(warnings))
+    return ViewEntry(name.name, name.span, plan, tuple(warnings), join_names=others)
 
 
 def _without_order(query: syntax.Query, context: Context) -> syntax.Query:

@@ -68,7 +68,12 @@ def apply_alias(relation: Relation, alias: TableAlias | None) -> Relation:
     return replace(
         relation,
         fields=tuple(
-            replace(field, qualifier=alias.name.name, name=name)
+            replace(
+                field,
+                qualifier=alias.name.name,
+                name=name,
+                join_name=None if alias.columns else field.join_name,
+            )
             for field, name in zip(relation.fields, names, strict=True)
         ),
     )

@@ -27,7 +27,8 @@ class Field:
     """A column that a name can refer to: column `index` of the scope's plan.
 
     With `member`, the name refers to a field of that column: the column's type, and the field's index in it.
-    A column that USING has `merged` with another is only found with its qualifier.
+    A column that USING has `merged` with another is only found with its qualifier.  `join_name` is the name
+    that ksqlDB gives a column of a join, such as `A_ID`; a column of that name precedes it.
     """
 
     qualifier: str | None
@@ -36,6 +37,7 @@ class Field:
     column: Column
     member: tuple[SqlType, int] | None = None
     merged: bool = False
+    join_name: str | None = None
 
     @property
     def expression(self) -> Expression:
@@ -96,6 +98,19 @@ class Scope:
             if found:
                 exact = [field for field in found if field.name == name.name]
                 return tuple(exact or found)
+        return self._find_of_join(name, qualifier)
+
+    def _find_of_join(self, name: Identifier, qualifier: Identifier | None) -> Layer:
+        """Return the fields to which ksqlDB gives that name in a join; no column has the name."""
+        for layer in self.layers:
+            found = tuple(
+                field
+                for field in layer
+                if matches(name, field.join_name)
+                and (qualifier is None or matches(qualifier, field.qualifier))
+            )
+            if found:
+                return found
         return ()
 
     def qualifiers(self) -> tuple[str, ...]:

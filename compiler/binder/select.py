@@ -163,6 +163,7 @@ class _SelectBinder:
         self._window = window
         self._partition = partition
         self._report = context.report
+        self._join_names = context.join_names
         self._source_spans = context.source_spans
         self._functions = context.functions
         self._zone = context.zone
@@ -205,6 +206,8 @@ class _SelectBinder:
         """
         with self._report.whole():
             items = bind_items(self._items_binder, self._select, self._report)
+            if any(item.join_name for item in items):
+                self._join_names[self._select.span] = tuple(item.join_name for item in items)
             items += [Item(key.expression, key.name, key.span, None) for key in self._partition]
             having = self._having(items)
             qualify = self._qualify(items)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from operator import itemgetter
 from typing import TYPE_CHECKING
 
@@ -120,7 +121,11 @@ def bind_table(name: QualifiedName, context: Context, *, row_time: bool = False)
             return relation
         return Relation(plan, relation.fields[:-1], len(plan.schema) - 1)
     context.catalog.read_view(entry)
-    return relation_of(_inline(entry, context, name.span), entry.name)
+    relation = relation_of(_inline(entry, context, name.span), entry.name)
+    if not entry.join_names:
+        return relation
+    named = zip(relation.fields, entry.join_names, strict=True)
+    return replace(relation, fields=tuple(replace(field, join_name=name) for field, name in named))
 
 
 def scan_table(entry: TableEntry, context: Context, span: Span, *, row_time: bool = False) -> Plan:

@@ -245,6 +245,8 @@ def _unknown_column(
 def _ambiguous_column(found: tuple[Field, ...], span: Span) -> Refusal:
     name = found[0].name
     choices = [f"{each.qualifier}.{name}" for each in found if each.qualifier is not None]
+    if len(set(choices)) == 1:
+        choices = [each.join_name for each in found if each.join_name is not None]
     return refusal(
         "E204",
         f'column "{name}" is ambiguous',

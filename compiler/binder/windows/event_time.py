@@ -75,14 +75,23 @@ def _only_event_time(relation: Relation, written: syntax.EventTime) -> Field:
             else _how_to_keep(relation.plan),
         )
     if len(times) > 1:
-        names = " and ".join(each.name for each in times)
+        names = [_distinct_name(relation, each) for each in times]
         raise refusal(
             "E204",
-            f"FROM has more than one event time: {names}",
+            f"FROM has more than one event time: {' and '.join(names)}",
             written.span,
-            help=f"write GROUP BY TUMBLE({times[0].name}, INTERVAL '1' MINUTE), HOP or SESSION",
+            help=f"write GROUP BY TUMBLE({names[0]}, INTERVAL '1' MINUTE), HOP or SESSION",
         )
     return times[0]
+
+
+def _distinct_name(relation: Relation, time: Field) -> str:
+    """Return the name of a column, with more than that if several columns have it."""
+    same = [each for each in relation.fields if each.name.lower() == time.name.lower()]
+    if len(same) == 1:
+        return time.name
+    qualified = time.qualifier and len({each.qualifier for each in same}) == len(same)
+    return f"{time.qualifier}.{time.name}" if qualified else time.join_name or time.name
 
 
 def _not_event_time(relation: Relation, time: Field, written: syntax.ColumnReference) -> Refusal:
