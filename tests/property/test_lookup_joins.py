@@ -38,7 +38,7 @@ CREATE TABLE orders (
 CREATE TABLE people (k STRING, v BIGINT, PRIMARY KEY (k) NOT ENFORCED)
     WITH ('connector' = 'file', 'path' = 'p.jsonl');
 CREATE VIEW pairs AS SELECT o.id, o.at, p.v
-FROM orders AS o {kind} JOIN people FOR SYSTEM_TIME AS OF o.now AS p ON o.k = p.k AND p.v > 3{on};
+FROM orders AS o {kind} JOIN people FOR SYSTEM_TIME AS OF o.now AS p ON {key} AND p.v > 3{on};
 CREATE TABLE sink (id BIGINT, v BIGINT) WITH ('connector' = 'blackhole');
 CREATE TABLE counts (v BIGINT, n BIGINT, window_end TIMESTAMP(3)) WITH ('connector' = 'blackhole');
 INSERT INTO sink SELECT id, v FROM pairs;
@@ -48,15 +48,17 @@ GROUP BY v, window_start, window_end;
 """
 
 CONDITION = " AND o.id < p.v"
+CONSTANT = "p.k = 'a'"
 
 
 def case_of(seed: int) -> tuple[Case, str]:
     """Return a case, and its kind of join."""
     random = Random(f"lookup {seed}")
     kind = random.choice(("", "LEFT"))
-    # The condition is drawn on its own, so that the other draws do not depend on it.
-    on = Random(f"lookup condition {seed}").choice(("", CONDITION))
-    text = SCRIPT.format(kind=kind, on=on)
+    # The conditions are drawn on their own, so that the other draws do not depend on them.
+    own = Random(f"lookup condition {seed}")
+    on, equality = own.choice(("", CONDITION)), own.choice(("o.k = p.k", "o.k = p.k", CONSTANT))
+    text = SCRIPT.format(kind=kind, key=equality, on=on)
     job = bind(parse_script(SourceText("lookup", text)), DECLARED).job
     verify_logical(job)
     keys = ("a", "b", "c", None)
@@ -85,7 +87,7 @@ def expected_pairs(case: Case, kind: str) -> list[tuple[int, int | None, int]]:
         greatest = 0
         for number, (order, key, at) in enumerate(rows):
             greatest = max(greatest, at)
-            value = values.get(key)
+            value = values.get("a" if CONSTANT in case.text else key)
             if value is not None and CONDITION in case.text and order >= value:
                 value = None
             if value is not None or kind == "LEFT":

@@ -17,7 +17,12 @@ from fsql.compiler.binder.joins.changed_versions import (
     only_present,
     with_condition,
 )
-from fsql.compiler.binder.joins.join import all_from, equality_keys, shift_columns, side_by_side
+from fsql.compiler.binder.joins.join import (
+    all_from,
+    equality_keys,
+    shift_columns,
+    side_by_side,
+)
 from fsql.compiler.binder.joins.lookup_join import with_rows_at_rest
 from fsql.compiler.binder.joins.outer_join import with_columns
 from fsql.compiler.binder.joins.version_views import carry_columns, ranked_versions
@@ -27,6 +32,7 @@ from fsql.compiler.binder.relation import Relation, column_refs, filter_relation
 from fsql.compiler.binder.report import Refusal, refusal
 from fsql.compiler.binder.windows.event_time import event_time_field
 from fsql.compiler.expression import (
+    Call,
     Case,
     Cast,
     ColumnRef,
@@ -43,6 +49,7 @@ from fsql.compiler.logical import (
     append_only,
     tables,
 )
+from fsql.compiler.node import walk
 from fsql.compiler.sqltypes import BOOLEAN, FLOATING
 
 if TYPE_CHECKING:
@@ -258,10 +265,13 @@ def _matched_keys(
 ) -> tuple[list[tuple[Expression, Expression]], list[Expression]]:
     """Return the pair that equates each column of the primary key, in its order, and the other conditions.
 
+    A column may be equated with a constant.
+
     Raises:
         Refusal: E323 if a column has none.
     """
     keys, rest = _keys(left, primary, on, context)
+    rest = _add_constants(keys, primary, rest, left.width, context)
     missing = [right.plan.schema[index].name for index in primary if index not in keys]
     if missing:
         raise _invalid(
@@ -287,6 +297,38 @@ def _keys(
         else:
             keys[index] = pairs[0]
     return keys, rest
+
+
+def _add_constants(
+    keys: dict[int, tuple[Expression, Expression]],
+    primary: tuple[int, ...],
+    conditions: Sequence[Expression],
+    width: int,
+    context: Context,
+) -> list[Expression]:
+    """Add the pairs of key columns that conditions equate with constants; return the other conditions."""
+    rest: list[Expression] = []
+    for condition in conditions:
+        pair = _constant_and_column(condition, width, context)
+        index = None if pair is None else _column_of(pair[1])
+        if pair is None or index is None or index not in primary or index in keys:
+            rest.append(condition)
+        else:
+            keys[index] = pair
+    return rest
+
+
+def _constant_and_column(
+    condition: Expression, width: int, context: Context
+) -> tuple[Expression, Expression] | None:
+    """Return the operands of an equality of a constant and an expression over the right side."""
+    if not (isinstance(condition, Call) and condition.function == "eq"):
+        return None
+    for constant, other in (condition.arguments, condition.arguments[::-1]):
+        known = all(isinstance(part, Literal | Cast | Call) for part in walk(constant))
+        if known and all_from(other, width):
+            return constant, shift_columns(other, -width, context.source_spans)
+    return None
 
 
 def _column_of(key: Expression) -> int | None:
