@@ -73,6 +73,10 @@ _FIXED: Final[Mapping[str, tuple[tuple[str, ...], str]]] = {
     ),
     "table.sql-dialect": (("default",), "the language is that of docs/language.md"),
     "auto.offset.reset": (("earliest",), "write 'start' = 'latest' in WITH of each topic"),
+    "table.exec.emit.allow-lateness": (
+        ("0 ms", "0ms", "0 s", "0s"),
+        "use a longer delay in WATERMARK",
+    ),
     "table.exec.emit.early-fire.enabled": (("false",), "write EMIT CHANGES after the query"),
     "table.exec.emit.late-fire.enabled": (("false",), "use a longer delay in WATERMARK"),
     "table.exec.legacy-cast-behaviour": (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fsql.compiler import syntax
-from fsql.compiler.binder.expressions.type_names import warn_of_rounding
+from fsql.compiler.binder.expressions.type_names import warn_of_type
 from fsql.compiler.binder.references import parts_of
 from fsql.compiler.sqltypes import INTEGER_RANGES, Kind
 
@@ -26,7 +26,7 @@ def warn_of_rounding_casts(
         types = source_spans.types_at(cast.operand.span)
         # The table keeps some spans of an expression only, so what is not in it may round.
         if not types or not all(map(_is_whole, types)):
-            warn_of_rounding(cast.type, report)
+            warn_of_type(cast.type, report)
 
 
 def _is_whole(type_: SqlType) -> bool:

@@ -138,14 +138,20 @@ _DECIMAL_DIGITS: Final = 10
 """The digits of DECIMAL without arguments, as in Flink."""
 
 
-def warn_of_rounding(name: TypeName, report: Report) -> None:
-    """Warn of a DECIMAL without digits, which PostgreSQL does not round: here values have no fraction."""
+def warn_of_type(name: TypeName, report: Report) -> None:
+    """Warn of a DECIMAL without digits, which PostgreSQL does not round, and of NOT NULL without effect."""
     if name.name in _DECIMAL and not name.numbers:
         label = Label(name.span, f"means DECIMAL({_DECIMAL_DIGITS}, 0)")
         helps = ("write the digits, and how many of them are after the point: DECIMAL(18, 4)",)
         report.warn(Diagnostic("W206", "values are rounded to whole numbers", label, helps=helps))
-    for each in name.arguments:
-        warn_of_rounding(each, report)
+    for index, each in enumerate(name.arguments):
+        if each.not_null and not (name.name == "MAP" and index == 0):
+            helps = ("remove it: elements and fields may be NULL",)
+            label = Label(each.span)
+            report.warn(
+                Diagnostic("W203", "NOT NULL inside a type has no effect", label, helps=helps)
+            )
+        warn_of_type(each, report)
 
 
 def bind_type(name: TypeName, zone: str) -> SqlType:
@@ -155,7 +161,7 @@ def bind_type(name: TypeName, zone: str) -> SqlType:
         Refusal: E216 for a name that is not a type, E301 for a type that is not implemented.
     """
     if name.name == "ARRAY" and len(name.arguments) == 1:
-        return array_of(_bind_part(name.arguments[0], zone))
+        return array_of(bind_type(name.arguments[0], zone))
     if name.name == "MAP":
         return _bind_map(name, zone)
     if name.fields:
@@ -233,25 +239,14 @@ def _bind_map(name: TypeName, zone: str) -> SqlType:
             written.span,
             help="use a type without parts, such as STRING",
         )
-    return map_of(key, _bind_part(value, zone))
+    return map_of(key, bind_type(value, zone))
 
 
 def _bind_row(name: TypeName, zone: str) -> SqlType:
     """Return the type `ROW<a INT, b STRING>`."""
     check_distinct(name.fields, "field")
-    types = [_bind_part(each, zone) for each in name.arguments]
+    types = [bind_type(each, zone) for each in name.arguments]
     return row_of((field.name, each) for field, each in zip(name.fields, types, strict=True))
-
-
-def _bind_part(name: TypeName, zone: str) -> SqlType:
-    """Return the type of an element or field, which may always be NULL."""
-    if name.not_null:
-        raise not_implemented(
-            "NOT NULL inside a type",
-            name.span,
-            help="remove it: elements and fields may be NULL",
-        )
-    return bind_type(name, zone)
 
 
 def _decimal(name: TypeName) -> SqlType:
