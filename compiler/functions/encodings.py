@@ -15,7 +15,9 @@ from fsql.compiler.functions.octets import (
     charset_error,
     decode,
     encode,
+    encoding_error,
     hex_of,
+    octets_in_text,
     pad,
     to_bytes,
 )
@@ -133,6 +135,14 @@ ENCODINGS = (
         (Signature((BYTES, STRING), STRING, decode),),
         Nullability.ALWAYS,
         literal_check=charset_error,
+    ),
+    Function(
+        "to_bytes",
+        ("TO_BYTES",),
+        (Signature((STRING, STRING), BYTES, octets_in_text),),
+        Nullability.ALWAYS,
+        literal_check=encoding_error,
+        literal_word="encoding",
     ),
     Function("pad_bytes", (), (Signature((BYTES, BIGINT), BYTES, pad, fallible=True),)),
     Function(

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import re
 from typing import Final
 
 from fsql.compiler.functions.failure import OutOfRangeFailure, UnreadableTextFailure
@@ -20,6 +21,8 @@ _CHARSETS: Final = {
     "UTF-16BE": "utf-16-be",
     "UTF-16LE": "utf-16-le",
 }
+_ENCODINGS: Final = ("hex", "base64", "utf8", "ascii")
+_HEX: Final = re.compile(r"(?:0[xX])?([0-9a-fA-F]*)|[xX]'([0-9a-fA-F]*)'")
 _SHOWN_OCTETS: Final = 20
 _PADDED_MAX: Final = 1_000_000
 
@@ -91,6 +94,28 @@ def decode(octets: str, charset: str) -> str | None:
         return to_bytes(octets).decode(_CHARSETS[charset.upper()])
     except UnicodeDecodeError:
         return None
+
+
+def encoding_error(encoding: str) -> str | None:
+    """Return what is wrong with the name of an encoding of bytes as a text, if anything is."""
+    known = ", ".join(_ENCODINGS)
+    return None if encoding.lower() in _ENCODINGS else f"an encoding is {known}"
+
+
+def octets_in_text(text: str, encoding: str) -> str | None:
+    """Return the octets that a text writes in an encoding, None if it writes none."""
+    match encoding.lower():
+        case "hex":
+            found = _HEX.fullmatch(text)
+            digits = "" if found is None else found[1] or found[2] or ""
+            return None if found is None or len(digits) % 2 else from_bytes(bytes.fromhex(digits))
+        case "base64":
+            try:
+                return parse_base64(text)
+            except UnreadableTextFailure:
+                return None
+        case charset:
+            return encode(text, {"utf8": "UTF-8", "ascii": "US-ASCII"}[charset])
 
 
 def pad(octets: str, length: int) -> str:

@@ -114,9 +114,7 @@ LITERALS: Final = {
     "split": SEPARATORS,
     "date_trunc": UNITS,
     "parse_url": URL_PARTS,
-    **dict.fromkeys(
-        ("date_format", "from_unixtime"), ("yyyy-MM-dd", "D HH:mm:ss.SSS", "EEE MMM yy")
-    ),
+    **dict.fromkeys(("date_format", "from_unixtime"), ("yyyy-MM-dd", "D HH:mm:ss", "EEE MMM yy")),
     **dict.fromkeys(
         ("to_timestamp", "try_to_timestamp", "to_date", "try_to_date", "unix_timestamp"),
         ("yyyy-MM-dd", "yyyy-MM-dd'T'HH:mm:ssX", "y", 'YYYY-MM-DD"T"HH24:MI'),
@@ -138,6 +136,7 @@ LITERALS: Final = {
     "normalize": ("NFC", "nfd"),
     "is_json": ("value", "array"),
     **dict.fromkeys((each.name for each in REGULAR_EXPRESSIONS), REGEXPS),
+    "to_bytes": ("hex", "base64", "utf8", "ASCII"),
     **dict.fromkeys(("encode", "decode"), ("UTF-8", "ISO-8859-1", "UTF-16BE", "us-ascii")),
     **dict.fromkeys(("regexp_like", "regexp_extract", "regexp_replace"), REGEXPS),
 }

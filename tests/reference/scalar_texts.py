@@ -26,6 +26,28 @@ def position(part: str, text: str, start: int = 1) -> int:
     return next((place for place in places if text[place - 1 :].startswith(part)), 0)
 
 
+def bytes_written(text: str, encoding: str) -> str | None:
+    """Return the octets that a text is in an encoding, as characters; None if it is not in it."""
+    if encoding.lower() in {"utf8", "ascii"}:
+        return text.encode(encoding, "replace").decode("latin-1")
+    if encoding.lower() == "base64":
+        try:
+            data = decodebytes(text.encode("ascii"))
+        except ValueError:
+            return None
+        return (
+            data.decode("latin-1") if encodebytes(data).decode().replace("\n", "") == text else None
+        )
+    if text[:2] in {"x'", "X'"} and text[2:].endswith("'"):
+        digits = text[2:-1]
+    else:
+        digits = text[2:] if text[:2] in {"0x", "0X"} else text
+    if len(digits) % 2 or not all(each in "0123456789abcdefABCDEF" for each in digits):
+        return None
+    pairs = zip(digits[::2], digits[1::2], strict=True)
+    return "".join(chr(int(high + low, 16)) for high, low in pairs)
+
+
 def fitting(length: int) -> int:
     """Return a length that a text may have.
 
@@ -288,6 +310,7 @@ TEXT_FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {
     "from_base64": from_base64,
     "octet_length": lambda a: len(a.encode()),
     "encode": lambda a, b: a.encode(b, "replace").decode("latin-1"),
+    "to_bytes": bytes_written,
     "hex": lambda a: "".join(f"{byte:02X}" for byte in a.encode()),
     "unhex": unhex,
     "url_encode": url_encode,

@@ -9,6 +9,7 @@ from fsql.compiler import syntax
 from fsql.compiler.binder.aggregates.other_aggregates import in_other_words
 from fsql.compiler.binder.expressions.call_arguments import argument_error
 from fsql.compiler.binder.expressions.forms import FORMS, bind_form
+from fsql.compiler.binder.expressions.ksqldb_calls import other_call
 from fsql.compiler.binder.expressions.ksqldb_times import time_call
 from fsql.compiler.binder.expressions.lambda_parameters import refuse_parameters
 from fsql.compiler.binder.expressions.lambdas import bind_lambda_call
@@ -51,8 +52,13 @@ def bind_function_call(binder: ExpressionBinder, written: syntax.FunctionCall) -
     of_match = binder.navigations and binder.navigations.bind(written, name)
     if of_match:
         return of_match
-    other = None if name in binder.functions else time_call(written) or in_other_words(written)
+    other = None if name in binder.functions else _in_other_words(written)
     return _bind_named(binder, written, name) if other is None else binder.bind(other)
+
+
+def _in_other_words(written: syntax.FunctionCall) -> syntax.Expression | None:
+    """Return a call of a function of another dialect in terms of those of this one; None for other calls."""
+    return time_call(written) or other_call(written) or in_other_words(written)
 
 
 def _bind_named(  # noqa: PLR0911 - one a kind

@@ -44,6 +44,12 @@ ENTRIES: Final[Mapping[str, ManualEntry]] = {
         "ENCODE('é', 'UTF-8') = X'c3a9'",
         "ENCODE('é', 'US-ASCII') = X'3f'",
     ),
+    "to_bytes": entry(
+        "The BYTES that a text writes in an encoding, the literal hex, base64, utf8 or ascii; NULL if it is not in that encoding.",
+        "TO_BYTES('c3A9', 'hex') = X'c3a9'",
+        "TO_BYTES('w6k=', 'base64') = X'c3a9'",
+        "TO_BYTES('c', 'hex') IS NULL",
+    ),
     "decode": entry(
         "The text of BYTES in a character set, one of those of ENCODE; NULL if they are not valid in it. DECODE with two arguments is the same function.",
         "CONVERT_FROM(X'e9', 'ISO-8859-1') = 'é'",
