@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from fsql.compiler.diagnostics.numbers import bytes_text, counted_text, seconds_text
 from fsql.compiler.functions.failure import RowFailure
-from fsql.compiler.functions.timestamps import read_timestamp
+from fsql.compiler.functions.timestamps import parse_timestamp
 from fsql.console.interrupt import Interrupt
 from fsql.deployment.bootstrap import bootstrap_job
 from fsql.deployment.client import ask_agent
@@ -38,7 +38,7 @@ def until_of(text: str | None) -> Until | None:
     if text.isdecimal() and len(text) <= _DIGITS_MAX:
         return Until(int(text), is_row=True)
     try:
-        return Until(read_timestamp(text), is_row=False)
+        return Until(parse_timestamp(text), is_row=False)
     except RowFailure:
         raise click.UsageError(f'--bootstrap-until: "{text}" is not a timestamp') from None
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.functions.dates import parse_date
 from fsql.compiler.functions.failure import RowFailure
-from fsql.compiler.functions.timestamps import read_timestamp
+from fsql.compiler.functions.timestamps import parse_timestamp
 from fsql.compiler.sqltypes import (
     BIGINT,
     BIGINT_MAX,
@@ -55,7 +55,7 @@ def type_of_number(text: str) -> SqlType:
 
 def type_of_text(text: str) -> SqlType:
     """Return TIMESTAMP or DATE for a text that is a valid one, else STRING."""
-    for parse, sql_type in ((parse_date, DATE), (read_timestamp, TIMESTAMP)):
+    for parse, sql_type in ((parse_date, DATE), (parse_timestamp, TIMESTAMP)):
         try:
             parse(text)
         except RowFailure:

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from fsql.compiler.functions.failure import RowFailure
-from fsql.compiler.functions.timestamps import read_timestamp
+from fsql.compiler.functions.timestamps import parse_timestamp
 from fsql.compiler.sqltypes import DAY_US, TIMESTAMP_MAX, TIMESTAMP_MIN
 from fsql.runtime.arrow_types import string_buffers
 from fsql.runtime.few_rows import FEW_ROWS
@@ -56,7 +56,7 @@ def timestamps(values: Sequence[str | int | None]) -> tuple[Ints, Bools, Bools]:
             null[row] = True
         elif isinstance(value, str):
             try:
-                read[row] = read_timestamp(value)
+                read[row] = parse_timestamp(value)
             except RowFailure:
                 unread[row] = True
         else:

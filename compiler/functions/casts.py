@@ -12,7 +12,7 @@ from functools import partial
 from itertools import product
 from typing import TYPE_CHECKING, Final
 
-from fsql.compiler.functions.dates import date_of, format_date, midnight, parse_date
+from fsql.compiler.functions.dates import date_of, date_of_text, format_date, midnight
 from fsql.compiler.functions.decimals import DECIMAL_CASTS, decimal_cast_fallible
 from fsql.compiler.functions.failure import (
     OutOfRangeFailure,
@@ -147,7 +147,7 @@ _CASTS: Final[dict[tuple[Kind, Kind], Callable[..., Value]]] = {
     (Kind.STRING, Kind.DOUBLE): _text_to_double,
     (Kind.STRING, Kind.BYTES): octets_of_text,
     (Kind.BYTES, Kind.STRING): text_of_octets,
-    (Kind.STRING, Kind.DATE): lambda text: parse_date(text.strip(" ")),
+    (Kind.STRING, Kind.DATE): lambda text: date_of_text(text.strip(" ")),
     (Kind.STRING, Kind.TIME): lambda text: parse_time(text.strip(" ")),
     (Kind.STRING, Kind.TIMESTAMP): lambda text: parse_timestamp(text.strip(" ")),
 }

@@ -200,6 +200,10 @@ def _readable(expression: Expression, target: SqlType) -> bool:
     """Return whether `expression` is quoted text that can be read as a time of the type."""
     if not isinstance(expression, Literal) or expression.type.kind is not Kind.STRING:
         return False
+    text = expression.value if isinstance(expression.value, str) else ""
+    if target.kind is Kind.DATE and _DAY.fullmatch(text.strip(" ")) is None:
+        # A cast would take the day of a time, which a comparison of days does not mean.
+        return False
     try:
         cast_value(as_written(expression.value, target), expression.type, target)
     except RowFailure:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.functions.arithmetic import divide_integers
 from fsql.compiler.functions.calendar_fields import BY_NAME, FIELDS, WEEKDAYS
-from fsql.compiler.functions.dates import add_interval, date_of, midnight, parse_date
+from fsql.compiler.functions.dates import add_interval, date_of, date_of_text, midnight, parse_date
 from fsql.compiler.functions.failure import (
     OutOfRangeFailure,
     TimestampRangeFailure,
@@ -340,7 +340,7 @@ DATE_ARITHMETIC: Final = (
         ("DATE",),
         (
             Signature((TIMESTAMP,), DATE, date_of),
-            Signature((STRING,), DATE, parse_date, fallible=True),
+            Signature((STRING,), DATE, date_of_text, fallible=True),
         ),
     ),
     *(

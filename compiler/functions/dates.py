@@ -10,9 +10,11 @@ from datetime import date, timedelta
 from typing import Final
 
 from fsql.compiler.functions.failure import TimestampRangeFailure, UnreadableTextFailure
+from fsql.compiler.functions.timestamps import parse_timestamp
 from fsql.compiler.sqltypes import DATE, DATE_MAX, DATE_MIN, DAY_US
 
 _EPOCH: Final = date(1970, 1, 1)
+_LENGTH: Final = len("YYYY-MM-DD")
 _PATTERN: Final = re.compile(r"(\d{4})-(\d\d)-(\d\d)", re.ASCII)
 
 
@@ -33,6 +35,25 @@ def parse_date(text: str) -> int:
         return (date(year, month, day) - _EPOCH).days
     except ValueError:
         raise UnreadableTextFailure(text, DATE) from None
+
+
+def date_of_text(text: str) -> int:
+    """Return the date that a text is, or that a text which is a timestamp begins with.
+
+    >>> date_of_text("1970-01-02"), date_of_text("1970-01-02 12:00:00+02:00")
+    (1, 1)
+
+    Raises:
+        UnreadableTextFailure: E503, for any other text and for days and hours that do not exist.
+        TimestampRangeFailure: E504, if the zone carries the timestamp out of the years 1 to 9999.
+    """
+    if len(text) <= _LENGTH:
+        return parse_date(text)
+    try:
+        parse_timestamp(text)
+    except UnreadableTextFailure:
+        raise UnreadableTextFailure(text, DATE) from None
+    return parse_date(text[:_LENGTH])
 
 
 def format_date(days: int) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from fsql.compiler.functions.dates import date_of, parse_date
+from fsql.compiler.functions.dates import date_of, date_of_text
 from fsql.compiler.functions.failure import RowFailure
 from fsql.compiler.functions.postgres_patterns import POSTGRES
 from fsql.compiler.functions.read_patterns import READ
@@ -42,7 +42,7 @@ def _to_timestamp(text: str, pattern: str | None = None) -> int:
 
 def _to_date(text: str, pattern: str | None = None) -> int:
     if pattern is None:
-        return parse_date(text)
+        return date_of_text(text)
     return date_of(in_range(pattern_of(READ, pattern).read(text, DATE)))
 
 

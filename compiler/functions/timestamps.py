@@ -17,12 +17,11 @@ _MICROSECOND: Final = timedelta(microseconds=1)
 _MINUTE_US: Final = 60_000_000
 
 _PATTERN: Final = re.compile(
-    r"(\d{4})-(\d\d)-(\d\d)(?:[T ](\d\d):(\d\d)(?::(\d\d)(?:\.(\d{1,6}))?)?(Z|[+-]\d\d:\d\d)?)?",
+    r"(\d{4})-(\d\d)-(\d\d)(?:[T ](\d\d):(\d\d)(?::(\d\d)(?:\.(\d{1,6})\d{0,3})?)?(Z|[+-]\d\d:\d\d)?)?",
     re.ASCII,
 )
 
 _OFFSET: Final = re.compile(r"(Z|[+-]\d\d:\d\d)$", re.ASCII)
-_NANOSECONDS: Final = re.compile(r"(?<=^.{19})(\.\d{6})\d{1,3}(?!\d)", re.ASCII)
 
 
 def in_range(value_us: int) -> int:
@@ -37,12 +36,14 @@ def in_range(value_us: int) -> int:
 
 
 def parse_timestamp(text: str) -> int:
-    """Return the timestamp that `YYYY-MM-DD[[T ]hh:mm[:ss[.f{1,6}]][Z|±hh:mm]]` names; no zone is UTC.
+    """Return the timestamp that `YYYY-MM-DD[[T ]hh:mm[:ss[.f{1,9}]][Z|±hh:mm]]` names; no zone is UTC.
 
-    A day is its midnight.
+    A day is its midnight.  Digits below the microsecond are cut off.
 
     >>> parse_timestamp("1970-01-01T01:00:00.5+01:00"), parse_timestamp("1970-01-02")
     (500000, 86400000000)
+    >>> parse_timestamp("1970-01-01T00:00:00.000001999Z")
+    1
 
     Raises:
         UnreadableTextFailure: E503, for any other text and for days and hours that do not exist.
@@ -64,21 +65,6 @@ def parse_timestamp(text: str) -> int:
 def has_offset(text: str) -> bool:
     """Return whether a text that is a timestamp states its offset: `Z` or `±hh:mm`."""
     return _OFFSET.search(text.strip(" ")) is not None
-
-
-def read_timestamp(text: str) -> int:
-    """Return the timestamp that a text of the input names: its fraction may have up to 9 digits.
-
-    Digits below the microsecond are cut off.
-
-    >>> read_timestamp("1970-01-01T00:00:00.000001999Z")
-    1
-
-    Raises:
-        UnreadableTextFailure: E503, for any other text and for days and hours that do not exist.
-        TimestampRangeFailure: E504, if the zone carries it out of the years 1 to 9999.
-    """
-    return parse_timestamp(_NANOSECONDS.sub(r"\1", text))
 
 
 def _zone_us(text: str, zone: str | None) -> int:

@@ -18,7 +18,7 @@ from fsql.compiler.durations import duration_us
 from fsql.compiler.functions.dates import parse_date
 from fsql.compiler.functions.failure import RowFailure
 from fsql.compiler.functions.map_entries import map_of_entries
-from fsql.compiler.functions.timestamps import read_timestamp
+from fsql.compiler.functions.timestamps import parse_timestamp
 from fsql.compiler.sqltypes import DECIMALS, INTEGER_RANGES, Kind
 from fsql.connectors.generated.zipf_words import ZipfWords, mix
 from fsql.runtime.arrow_types import arrow_type, from_arrow, struct_of, to_arrow
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     Hashes = NDArray[np.uint64]
 
 _GOLDEN: Final = np.uint64(0x9E3779B97F4A7C15)
-_FIRST_TIME: Final = read_timestamp("2026-01-01")
+_FIRST_TIME: Final = parse_timestamp("2026-01-01")
 _FIRST_DAY: Final = parse_date("2026-01-01")
 _SECOND_US: Final = 1_000_000
 _WHOLE: Final = {
@@ -189,7 +189,7 @@ _READERS: Final[Mapping[Kind, Callable[[str], Any]]] = {
     Kind.DATE: parse_date,
     Kind.DOUBLE: float,
     Kind.STRING: str,
-    Kind.TIMESTAMP: read_timestamp,
+    Kind.TIMESTAMP: parse_timestamp,
 }
 """The functions that parse values, by kind; values of other kinds are integers."""
 

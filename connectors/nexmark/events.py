@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from fsql.compiler.functions.timestamps import read_timestamp
+from fsql.compiler.functions.timestamps import parse_timestamp
 from fsql.compiler.sqltypes import BIGINT, STRING, TIMESTAMP
 from fsql.connectors.generated.zipf_words import mix
 from fsql.runtime.arrow_types import arrow_type
@@ -42,7 +42,7 @@ _ACTIVE_PERSONS: Final = 1000
 _HOT_CHANNELS: Final = ("Google", "Facebook", "Baidu", "Apple")
 _CHANNELS: Final = 10_000
 _AUCTION_EVENTS_MAX: Final = 2 * _AUCTIONS_IN_FLIGHT * PROPORTION // AUCTIONS
-_FIRST_TIME: Final = read_timestamp("2015-07-15")
+_FIRST_TIME: Final = parse_timestamp("2015-07-15")
 _MS: Final = 1000
 _STATES: Final = ("AZ", "CA", "ID", "OR", "WA", "WY")
 _CITIES: Final = (

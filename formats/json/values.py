@@ -19,7 +19,7 @@ from fsql.compiler.functions.floats import to_float
 from fsql.compiler.functions.map_entries import key_identity
 from fsql.compiler.functions.octets import parse_base64
 from fsql.compiler.functions.times import parse_time
-from fsql.compiler.functions.timestamps import read_timestamp
+from fsql.compiler.functions.timestamps import parse_timestamp
 from fsql.compiler.sqltypes import (
     BIGINT_MAX,
     BIGINT_MIN,
@@ -58,7 +58,7 @@ _RANGES: Final = {
 }
 _TEXTS: Final[Mapping[Kind, tuple[Callable[[str], object], int, str]]] = {
     Kind.TIMESTAMP: (
-        read_timestamp,
+        parse_timestamp,
         INVALID_TIMESTAMP,
         "the string does not name a time of the years 1 to 9999",
     ),

@@ -96,7 +96,7 @@ def timestamp_of_text(value: str) -> int:
     if re.fullmatch(r"\d{4}-\d\d-\d\d", value, re.ASCII):
         value += "T00:00"  # A day is its midnight.
     found = re.fullmatch(
-        r"(\d{4})-(\d\d)-(\d\d)[T ](\d\d):(\d\d)(?::(\d\d)(?:\.(\d{1,6}))?)?(Z|([+-])(\d\d):(\d\d))?",
+        r"(\d{4})-(\d\d)-(\d\d)[T ](\d\d):(\d\d)(?::(\d\d)(?:\.(\d{1,6})\d{0,3})?)?(Z|([+-])(\d\d):(\d\d))?",
         value,
         re.ASCII,
     )
@@ -242,7 +242,8 @@ def cast_of_text(value: str, wanted: Kind) -> Value:
             return timestamp_of_text(value)
         case Kind.TIME if re.fullmatch(r"[\d:.]{5,15}", value, re.ASCII):
             return timestamp_of_text(f"1970-01-01T{value}")
-        case Kind.DATE if len(value) == len("YYYY-MM-DD"):
-            return timestamp_of_text(f"{value}T00:00") // DAY
+        case Kind.DATE:
+            whole = timestamp_of_text(value)
+            return timestamp_of_text(value[:10]) // DAY if len(value) > 10 else whole // DAY
         case _:
             raise FailureError(NOT_CASTABLE)

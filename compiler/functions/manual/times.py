@@ -109,10 +109,11 @@ ENTRIES: Final[Mapping[str, ManualEntry]] = {
         "TRY_TO_TIMESTAMP('17.5.', 'dd.MM.yyyy') IS NULL",
     ),
     "to_date": entry(
-        "The date that a text names, by a pattern of Java or of PostgreSQL, or as `yyyy-MM-dd`.",
+        "The date that a text names, by a pattern of Java or of PostgreSQL, or `yyyy-MM-dd`, which a time of day may follow.",
         "TO_DATE('17/05/2026', 'dd/MM/yyyy') = DATE '2026-05-17'",
         "TO_DATE('17/5/2026', 'DD/MM/YYYY') = DATE '2026-05-17'",
         "TO_DATE('2026-05-17') = DATE '2026-05-17'",
+        "TO_DATE('2026-05-17 12:30:00') = DATE '2026-05-17'",
         fails=UNREADABLE,
     ),
     "try_to_date": entry(
@@ -172,7 +173,7 @@ ENTRIES: Final[Mapping[str, ManualEntry]] = {
         "The date of days since 1970.", "DATE_FROM_UNIX_DATE(-1) = DATE '1969-12-31'", fails=YEARS
     ),
     "date": entry(
-        "The date of a timestamp, or of a text `yyyy-MM-dd`.",
+        "The date of a timestamp, or of a text `yyyy-MM-dd`, which a time of day may follow.",
         f"DATE({_AT}) = DATE '2026-05-17'",
         "DATE('2026-05-17') = DATE '2026-05-17'",
         fails=UNREADABLE,

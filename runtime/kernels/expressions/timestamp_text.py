@@ -1,8 +1,9 @@
 """Timestamps and dates as text, in columns: parses and formats ISO 8601.
 
-The text form is `YYYY-MM-DD[[T ]hh:mm[:ss[.f{1,6}]][Z|±hh:mm]]`, at most 32 bytes.  The texts of a column
-are a matrix of bytes with a row for each of 32 positions, 0 after the end of a text, and a column for each
-text.  They are processed by position, not text by text.
+The text form is `YYYY-MM-DD[[T ]hh:mm[:ss[.f{1,6}]][Z|±hh:mm]]`, at most 32 bytes; up to three more digits of
+the fraction are cut off before.  The texts of a column are a matrix of bytes with a row for each of 32
+positions, 0 after the end of a text, and a column for each text.  They are processed by position, not text by
+text.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     """`(positions, texts)`"""
 
 _TIME: Final = r"\A([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9](\.[0-9]{1,6})?)?\z"
+_NANOSECONDS: Final = r"\A(.{19}\.[0-9]{6})[0-9]{1,3}"
 _WIDTH: Final = 32
 _SHORTEST: Final = 16
 _LONGEST: Final = 27
@@ -42,15 +44,19 @@ _SECOND_US: Final = 1_000_000
 
 
 def parse_dates(strings: pa.StringArray) -> tuple[NDArray[np.int32], Codes | None]:
-    """Return the texts `YYYY-MM-DD` as days; E503 for invalid texts.
+    """Return the texts `YYYY-MM-DD`, and the days that timestamps begin with; E503 for invalid texts.
 
     The results for NULLs are arbitrary.
     """
     text, lengths = _byte_matrix(strings)
     days, readable = _dates(text, text - np.uint8(ord("0")))
-    readable &= lengths == _DATE_LENGTH
-    values = np.where(readable, days, 0).astype(np.int32)
-    return values, codes_where(~readable, UNREADABLE_TEXT)
+    longer = lengths > _DATE_LENGTH
+    codes = np.where(readable & (lengths >= _DATE_LENGTH), np.int16(0), np.int16(UNREADABLE_TEXT))
+    if longer.any():
+        _, of_timestamps = parse_timestamps(strings)
+        codes = np.where(longer, 0 if of_timestamps is None else of_timestamps, codes)
+    values = np.where(codes == 0, days, 0).astype(np.int32)
+    return values, codes.astype(np.int16) if codes.any() else None
 
 
 def parse_times(strings: pa.StringArray) -> tuple[Ints, Codes | None]:
@@ -70,6 +76,10 @@ def parse_timestamps(strings: pa.StringArray) -> tuple[Ints, Codes | None]:
     The results for NULLs are arbitrary.
     """
     text, lengths = _byte_matrix(strings)
+    if lengths.max(initial=0) > _LONGEST - 1:
+        text, lengths = _byte_matrix(
+            compute.replace_substring_regex(strings, _NANOSECONDS, replacement=r"\1")
+        )
     digits = text - np.uint8(ord("0"))
     days, is_date = _dates(text, digits)
     readable = (lengths >= _SHORTEST) & (lengths <= _WIDTH)

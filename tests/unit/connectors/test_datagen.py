@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from fsql.compiler.diagnostics import FsqlError
-from fsql.compiler.functions.timestamps import read_timestamp
+from fsql.compiler.functions.timestamps import parse_timestamp
 from fsql.compiler.schema import Column, Schema
 from fsql.compiler.sqltypes import (
     BIGINT,
@@ -116,7 +116,7 @@ def test_values_are_within_their_bounds() -> None:
     assert all(0 <= each < 1 for each in shares)
     assert 1900 <= sum(paid) <= 2100
     assert [day - days[0] for day in days[:3]] == [0, 1, 2]
-    first = read_timestamp("2026-01-01")
+    first = parse_timestamp("2026-01-01")
     late = [first + second * 10**6 - at for second, at in enumerate(times)]
     assert 0 <= min(late) < 10**4
     assert 3 * 10**6 - 10**4 < max(late) <= 3 * 10**6
@@ -147,14 +147,14 @@ def test_steps_and_bounds_of_every_kind() -> None:
         },
         schema,
     )
-    start = read_timestamp("2026-05-01 12:00:00")
+    start = parse_timestamp("2026-05-01 12:00:00")
     day = start // (86_400 * 10**6)
     assert made == [
         (start, day, "7", 0, -1.0),
         (start + 60 * 10**6, day - 7, "8", 5, -1.0),
         (start + 120 * 10**6, day - 14, "9", 10, -1.0),
     ]
-    first = read_timestamp("2026-01-01")
+    first = parse_timestamp("2026-01-01")
     due = {"count": "2", "rate": "50", "start_ms": "0"}
     assert rows(due, (Column("at", TIMESTAMP),)) == [(first,), (first + 20_000,)]
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from fsql.compiler.diagnostics import FsqlError
-from fsql.compiler.functions.timestamps import read_timestamp
+from fsql.compiler.functions.timestamps import parse_timestamp
 from fsql.compiler.schema import Column, Schema
 from fsql.compiler.sqltypes import BIGINT, INT, STRING, TIMESTAMP, row_of
 from fsql.connectors.context import ConnectorContext
@@ -34,7 +34,7 @@ ALL: Schema = (
     Column("dateTime", TIMESTAMP),
 )
 FIRST_BID = (1002, 1000, 6971, "Google", "https://www.nexmark.com/racy/cpqa/ncny/item.htm?query=1")
-FIRST_TIME = read_timestamp("2015-07-15")
+FIRST_TIME = parse_timestamp("2015-07-15")
 
 
 def reader(

@@ -106,12 +106,13 @@ def test_the_fast_half_reads_what_the_exact_half_reads(seed: int) -> None:
 @pytest.mark.parametrize("exact", [False, True])
 def test_dates(exact: bool) -> None:  # noqa: FBT001 - which half reads
     columns = (Column("n", BIGINT), Column("day", DATE))
-    data = b"1,2024-02-29\n2,\n3, 1969-12-31 \n4,2023-02-29\n5,2024-01-01T00:00\n6,0001-01-01\n"
+    data = b"1,2024-02-29\n2,\n3, 1969-12-31 \n4,2023-02-29\n5,2024-01-01T24:00\n"
+    data += b"6,2024-01-01T01:00\n7,0001-01-01\n"
     read = read_bytes(data, columns, decoder(columns=columns, exact=exact))
-    assert read.rows == {0: (1, 19_782), 1: (2, None), 2: (3, -1), 5: (6, DATE_MIN)}
+    assert read.rows == {0: (1, 19_782), 1: (2, None), 2: (3, -1), 5: (6, 19_723), 6: (7, DATE_MIN)}
     assert [(each.row, each.code, each.reason) for each in read.dead_letters] == [
         (3, 520, 'expected DATE, found "2023-02-29"'),
-        (4, 520, 'expected DATE, found "2024-01-01T00:00"'),
+        (4, 520, 'expected DATE, found "2024-01-01T24:00"'),
     ]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import strategies as st
 
 from fsql.compiler.functions.failure import RowFailure
-from fsql.compiler.functions.timestamps import read_timestamp
+from fsql.compiler.functions.timestamps import parse_timestamp
 from fsql.compiler.sqltypes import TIMESTAMP_MAX, TIMESTAMP_MIN
 from fsql.formats.timestamps import timestamps
 from fsql.tests.unit.formats.drawn import drawn
@@ -42,7 +42,7 @@ def exactly(value: str | int | None) -> int | str | None:
     if isinstance(value, int):
         return value * 1000
     try:
-        return read_timestamp(value)
+        return parse_timestamp(value)
     except RowFailure:
         return "unreadable"
 

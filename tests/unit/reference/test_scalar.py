@@ -116,7 +116,8 @@ CALLS: list[tuple[str, SqlType, list[tuple[Value, SqlType]], Value | tuple[str, 
     ("to_timestamp", TIMESTAMP, [("1970-01-01T00:00", STRING)], 0),
     ("to_timestamp", TIMESTAMP, [("1970-02-29T00:00:00Z", STRING)], (FAILS, 503)),
     ("to_timestamp", TIMESTAMP, [("1970-01-01T00:00:60Z", STRING)], (FAILS, 503)),
-    ("to_timestamp", TIMESTAMP, [("1970-01-01T00:00:00.1234567Z", STRING)], (FAILS, 503)),
+    ("to_timestamp", TIMESTAMP, [("1970-01-01T00:00:00.1234567Z", STRING)], 123_456),
+    ("to_timestamp", TIMESTAMP, [("1970-01-01T00:00:00.1234567890Z", STRING)], (FAILS, 503)),
 ]
 
 
