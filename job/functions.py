@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import importlib.abc
 import importlib.util
+import inspect
 import re
 import sys
 from dataclasses import dataclass
@@ -214,6 +215,11 @@ def function_of(
     """
     if not callable(found):
         raise LoadError(f'"{entry}" is a {type(found).__name__}, not a function')
+    if inspect.iscoroutinefunction(found) or inspect.isasyncgenfunction(found):
+        raise LoadError(
+            f'"{entry}" is asynchronous, and results may depend on the arguments only',
+            "to look something up, join with a table: FOR SYSTEM_TIME AS OF",
+        )
     declaration = declaration_of(found)
     if declaration is None:
         return PythonFunction(entry, digest, found)

@@ -302,6 +302,10 @@ def test_functions_that_are_not_deterministic_are_found() -> None:
             'E411]: "of.texts:_calls" is a count, not a function',
         ),
         (
+            "CREATE FUNCTION f(s STRING) RETURNS INT LANGUAGE PYTHON AS 'of.later:f'",
+            'E411]: "of.later:f" is asynchronous, and results may depend on the arguments only',
+        ),
+        (
             "CREATE FUNCTION f AS 'of.texts:slug' LANGUAGE PYTHON",
             'E411]: function "of.texts:slug" has no types',
         ),
@@ -324,16 +328,15 @@ def test_functions_that_are_not_deterministic_are_found() -> None:
     ],
 )
 def test_what_cannot_be_loaded_is_refused(folder: Path, statement: str, said: str) -> None:
-    (folder / "functions" / "of" / "broken.py").write_text("import texts\n")
-    (folder / "functions" / "of" / "ends.py").write_text("raise SystemExit(0)\n")
-    (folder / "functions" / "of" / "odd.py").write_text(
-        'import fsql\n\n@fsql.udf(["TEXTS"], "INT")\ndef f(s):\n    return 1\n'
-    )
+    of = folder / "functions" / "of"
+    (of / "broken.py").write_text("import texts\n")
+    (of / "ends.py").write_text("raise SystemExit(0)\n")
+    (of / "later.py").write_text("async def f(s):\n    return 1\n")
+    (of / "odd.py").write_text("import fsql\n@fsql.udf(['TEXTS'], 'INT')\ndef f(s): return 1\n")
     script = f"{TABLE}{statement};\nSELECT f(s) AS x FROM t;"
     code, out, err = fsql("check", "--functions", "functions", _file(folder, script))
-    assert (code, out) == (1, "")
+    assert (code, out, err.count("error[")) == (1, "", 1)
     assert err.splitlines()[0] == f"error[FSQL-{said.format(folder=folder)}"
-    assert err.count("error[") == 1
 
 
 def _file(folder: Path, script: str) -> Path:
