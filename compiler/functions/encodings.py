@@ -19,6 +19,8 @@ from fsql.compiler.functions.octets import (
     hex_of,
     octets_in_text,
     pad,
+    parse_base64,
+    parse_hex,
     to_bytes,
 )
 from fsql.compiler.functions.signature import Function, Nullability, Signature
@@ -144,6 +146,8 @@ ENCODINGS = (
         literal_check=encoding_error,
         literal_word="encoding",
     ),
+    Function("octets_of_hex", (), (Signature(_TEXT, BYTES, parse_hex, fallible=True),)),
+    Function("octets_of_base64", (), (Signature(_TEXT, BYTES, parse_base64, fallible=True),)),
     Function("pad_bytes", (), (Signature((BYTES, BIGINT), BYTES, pad, fallible=True),)),
     Function(
         "url_encode",

@@ -59,6 +59,18 @@ def parse_base64(text: str) -> str:
         raise UnreadableTextFailure(text, BYTES) from None
 
 
+def parse_hex(text: str) -> str:
+    """Return the octets that a text writes in hexadecimal digits.
+
+    Raises:
+        UnreadableTextFailure: E503.
+    """
+    try:
+        return from_bytes(binascii.unhexlify(text))
+    except ValueError:
+        raise UnreadableTextFailure(text, BYTES) from None
+
+
 def octets_of_text(text: str) -> str:
     """Return the UTF-8 of a text."""
     return from_bytes(text.encode())

@@ -82,7 +82,6 @@ OTHER_DIALECTS: Final[Mapping[str, str]] = {
     "JSONB_PATH_QUERY": "write CROSS JOIN UNNEST(JSON_ITEMS(text, '$.a[*]')) AS u(x)",
     **dict.fromkeys(("JSONB_SET", "JSONB_INSERT"), "use JSON_MERGE_PATCH(text, patch)"),
     **dict.fromkeys(("PARSE_JSON", "TRY_PARSE_JSON"), "JSON is a STRING here: use the text itself"),
-    "REGEXP_MATCH": "use REGEXP_EXTRACT for each group",
     **dict.fromkeys(
         ("REGEXP_SPLIT_TO_TABLE", "STRING_TO_TABLE"),
         "write CROSS JOIN UNNEST(SPLIT(text, separator)) AS u(x)",
@@ -147,7 +146,7 @@ OTHER_DIALECTS: Final[Mapping[str, str]] = {
 OTHER_ARGUMENTS: Final[Mapping[str, str]] = {
     "ARRAY_HISTOGRAM": "the values become keys of a map, which are no ARRAY, ROW or MAP",
     "JSON": "use JSON_STRING for a value that is not a text",
-    "TO_TIMESTAMP": "use TIMESTAMP_SECONDS(n) or TIMESTAMP_MILLIS(n) for a number",
+    "TO_TIMESTAMP": "use TIMESTAMP_MILLIS(n) for a number of milliseconds",
     "DATEDIFF": "use TIMESTAMPDIFF(unit, from, to) for other units than days",
     "DATE_DIFF": "write the unit and then two times: DATE_DIFF('day', from, to)",
     "DATE_TRUNC": "write the unit and then the time: DATE_TRUNC('hour', t)",
@@ -155,7 +154,8 @@ OTHER_ARGUMENTS: Final[Mapping[str, str]] = {
     "ARRAY_JOIN": "cast the elements: CAST(array AS ARRAY<STRING>)",
     "ARRAY_LENGTH": "of an inner array write ARRAY_LENGTH(array[1])",
     "ARRAY_SORT": "write FALSE as the second argument for the descending order",
-    "ENCODE": "use TO_BASE64 or HEX for BYTES",
+    "DECODE": "write DECODE(text, 'hex') or DECODE(text, 'base64')",
+    "ENCODE": "write ENCODE(bytes, 'hex') or ENCODE(bytes, 'base64')",
     "INSTR": "use LOCATE(part, text, start) to begin at a position",
     **dict.fromkeys(
         ("REGEXP_LIKE", "REGEXP_COUNT", "REGEXP_INSTR", "REGEXP_SUBSTR"),

@@ -11,7 +11,7 @@ from itertools import accumulate
 from operator import or_
 from typing import TYPE_CHECKING, Any, Final
 
-from fsql.tests.reference.failure import OUT_OF_RANGE, FailureError
+from fsql.tests.reference.failure import NOT_CASTABLE, OUT_OF_RANGE, FailureError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -149,9 +149,12 @@ def character(code: int) -> str | None:
         return None
 
 
+_BASE64: Final = r"(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?"
+
+
 def from_base64(text: str) -> str | None:
     """Return what a text in Base64 says; NULL if it is none."""
-    if not re.fullmatch(r"(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?", text):
+    if not re.fullmatch(_BASE64, text):
         return None
     return decoded(decodebytes(text.encode()))
 
@@ -161,6 +164,20 @@ def unhex(text: str) -> str | None:
     if len(text) % 2 or not re.fullmatch(r"[0-9a-fA-F]*", text):
         return None
     return decoded(bytes(int(text[at : at + 2], 16) for at in range(0, len(text), 2)))
+
+
+def octets_of_hex(text: str) -> str:
+    """Return the octets that hexadecimal digits say."""
+    if len(text) % 2 or not re.fullmatch(r"[0-9a-fA-F]*", text):
+        raise FailureError(NOT_CASTABLE)
+    return "".join(chr(int(text[at : at + 2], 16)) for at in range(0, len(text), 2))
+
+
+def octets_of_base64(text: str) -> str:
+    """Return the octets that a text in Base64 says."""
+    if not re.fullmatch(_BASE64, text):
+        raise FailureError(NOT_CASTABLE)
+    return decodebytes(text.encode()).decode("latin-1")
 
 
 def decoded(data: bytes) -> str | None:
@@ -313,6 +330,8 @@ TEXT_FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {
     "to_bytes": bytes_written,
     "hex": lambda a: "".join(f"{byte:02X}" for byte in a.encode()),
     "unhex": unhex,
+    "octets_of_hex": octets_of_hex,
+    "octets_of_base64": octets_of_base64,
     "url_encode": url_encode,
     "url_decode": url_decode,
     "parse_url": parse_url,

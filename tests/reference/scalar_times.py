@@ -180,6 +180,7 @@ TIME_FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {
     "timestamp_diff": units_between,
     "timestamp_millis": lambda a: a * 1000,
     "timestamp_seconds": lambda a: a * 1_000_000,
+    "timestamp_micros": lambda a: a,
     "to_char": lambda a, pattern: {"yyyy-mm-dd": written(a, "yyyy-MM-dd")}[pattern],
     "to_timestamp": lambda a, *b: time_of_pattern(a, *b) if b else timestamp_of_text(a),
     "try_to_timestamp": lambda a, *b: or_null(time_of_pattern, a, *b),

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from fsql.compiler import syntax
 from fsql.compiler.binder.expressions.conditionals import make_case
 from fsql.compiler.binder.expressions.operators import call, unify
+from fsql.compiler.binder.expressions.postgres_calls import regexp_match
 from fsql.compiler.binder.expressions.predicates import compare
 from fsql.compiler.binder.expressions.zoned_texts import convert_tz, to_timestamp_ltz
 from fsql.compiler.binder.report import refusal
@@ -127,6 +128,7 @@ FORMS: Final[Mapping[str, Form]] = {
     "NUM_NONNULLS": Form(1, 100, _count("is_not_null")),
     "TO_TIMESTAMP_LTZ": Form(1, 3, to_timestamp_ltz),
     "CONVERT_TZ": Form(3, 3, convert_tz),
+    "REGEXP_MATCH": Form(2, 3, regexp_match),
 }
 """The forms by name."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler import syntax
@@ -20,14 +21,15 @@ from fsql.compiler.binder.expressions.concatenation import texts_of
 from fsql.compiler.binder.expressions.conditionals import make_cast
 from fsql.compiler.binder.expressions.forms import FORMS
 from fsql.compiler.binder.expressions.operators import call, combine_balanced, make_call, unify
+from fsql.compiler.binder.expressions.postgres_calls import of_postgres
 from fsql.compiler.binder.expressions.printf import printf_arguments
 from fsql.compiler.binder.expressions.row_time import bind_row_time, is_row_time_call
 from fsql.compiler.binder.expressions.zoned_texts import local_texts
 from fsql.compiler.binder.report import Refusal, refusal
 from fsql.compiler.diagnostics.near_names import near_name
-from fsql.compiler.expression import Call, Expression
+from fsql.compiler.expression import Call, Expression, Literal
 from fsql.compiler.functions.aggregates import AGGREGATES
-from fsql.compiler.functions.date_arithmetic import has_whole_days
+from fsql.compiler.functions.date_arithmetic import has_whole_days, unit_of
 from fsql.compiler.functions.evaluate import constant_value
 from fsql.compiler.functions.json_clauses import QUERIES
 from fsql.compiler.functions.json_functions import BUILDERS, DOCUMENTS
@@ -81,13 +83,16 @@ def bind_scalar(binder: ExpressionBinder, written: syntax.FunctionCall, name: st
         bind_argument(binder, _quote_word(binder, function, index, argument))
         for index, argument in enumerate(written.arguments)
     ]
+    spans = [argument.span for argument in written.arguments]
+    other = of_postgres(name, arguments, spans, binder.zone)
+    if other is None and name == "ARRAY_LENGTH":
+        other = length_of_dimension(arguments)
+    if other is not None:
+        return other
     if name in {"CONCAT", "CONCAT_WS"}:
         arguments = texts_of(arguments)
     if name == "CONCAT" and len(arguments) not in {0, 2} and _all_texts(arguments):
         return combine_balanced("concat", arguments)
-    length = length_of_dimension(arguments) if name == "ARRAY_LENGTH" else None
-    if length is not None:
-        return length
     if name == "HEX" and len(arguments) == 1 and arguments[0].type.kind in INTEGER_RANGES:
         return call("upper", call("to_hex", *arguments))
     if function.name == "element_at" and len(arguments) == 2:
@@ -113,6 +118,8 @@ def _prepare_arguments(
             raise argument_error(CALLABLE["CONCAT"], name, arguments, written.span)
         texts = [make_cast(argument, STRING) for argument in arguments[1:]]
         arguments = [call("array", *texts), arguments[0]]
+    elif function.name == "date_trunc" and arguments:
+        arguments = [_singular(arguments[0]), *arguments[1:]]
     elif function.name in {"join_texts", "array_prepend"}:
         arguments = of_arrays(function.name, arguments)
     elif function.name == "printf":
@@ -127,6 +134,13 @@ def _prepare_arguments(
     if any(argument.type.zone for argument in arguments):
         arguments = require_literals(function, arguments, written)
     return arguments
+
+
+def _singular(unit: Expression) -> Expression:
+    """Return a unit in the plural in the singular, any other expression as it is."""
+    if isinstance(unit, Literal) and isinstance(unit.value, str):
+        return replace(unit, value=unit_of(unit.value))
+    return unit
 
 
 def _make_call(

@@ -40,9 +40,11 @@ ENTRIES: Final[Mapping[str, ManualEntry]] = {
         "UNHEX('zz') IS NULL",
     ),
     "encode": entry(
-        "The BYTES of a text in a character set, the literal UTF-8, US-ASCII, ISO-8859-1, UTF-16BE or UTF-16LE; `?` for characters that the set does not have.",
+        "The BYTES of a text in a character set, the literal UTF-8, US-ASCII, ISO-8859-1, UTF-16BE or UTF-16LE; `?` for characters that the set does not have. With `hex` or `base64` instead, as in PostgreSQL, it is the text that writes BYTES, or the UTF-8 of a text, in small hexadecimal digits or in Base64 without line breaks.",
         "ENCODE('é', 'UTF-8') = X'c3a9'",
         "ENCODE('é', 'US-ASCII') = X'3f'",
+        "ENCODE(X'00ff', 'hex') = '00ff'",
+        "ENCODE(X'00ff', 'base64') = 'AP8='",
     ),
     "to_bytes": entry(
         "The BYTES that a text writes in an encoding, the literal hex, base64, utf8 or ascii; NULL if it is not in that encoding.",
@@ -51,9 +53,10 @@ ENTRIES: Final[Mapping[str, ManualEntry]] = {
         "TO_BYTES('c', 'hex') IS NULL",
     ),
     "decode": entry(
-        "The text of BYTES in a character set, one of those of ENCODE; NULL if they are not valid in it. DECODE with two arguments is the same function.",
+        "The text of BYTES in a character set, one of those of ENCODE; NULL if they are not valid in it. DECODE with two arguments is the same function. With `hex` or `base64`, as in PostgreSQL, `DECODE(text, 'hex')` is the BYTES that a text writes; another text fails the row (FSQL-E503).",
         "CONVERT_FROM(X'e9', 'ISO-8859-1') = 'é'",
         "DECODE(X'e9', 'UTF-8') IS NULL",
+        "DECODE('00ff', 'hex') = X'00ff'",
     ),
     "url_encode": entry(
         "The text as HTML forms encode it (application/x-www-form-urlencoded).",

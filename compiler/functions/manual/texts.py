@@ -170,6 +170,14 @@ ENTRIES: Final[Mapping[str, ManualEntry]] = {
         "The texts of a group of all matches; `''` for a group that did not participate. The group must be given, since its default differs between dialects; 0 is the whole match.",
         "REGEXP_EXTRACT_ALL('a1b22', '[0-9]+', 0) = ARRAY['1', '22']",
     ),
+    "REGEXP_MATCH": form(
+        "(STRING, STRING) ARRAY<STRING>; (STRING, STRING, STRING) ARRAY<STRING>",
+        "The groups of the first match, or the whole match if the pattern has no groups; NULL if there is none. The flag `i` ignores case. Pattern and flags are constants.",
+        "REGEXP_MATCH('a1b22', '([a-z])([0-9])') = ARRAY['a', '1']",
+        "(REGEXP_MATCH('order 17', '[0-9]+'))[1] = '17'",
+        "REGEXP_MATCH('abc', 'B.', 'i') = ARRAY['bc']",
+        "REGEXP_MATCH('abc', 'x') IS NULL",
+    ),
     "regexp_split_to_array": entry(
         "The parts between matches that are not empty.",
         "REGEXP_SPLIT_TO_ARRAY('a1b22c', '[0-9]+') = ARRAY['a', 'b', 'c']",

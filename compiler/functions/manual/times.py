@@ -85,6 +85,7 @@ ENTRIES: Final[Mapping[str, ManualEntry]] = {
         "TO_TIMESTAMP('17.05.2026 12:30', 'dd.MM.yyyy HH:mm') = TIMESTAMP '2026-05-17 12:30:00'",
         "TO_TIMESTAMP('17 May 2026 12:30', 'DD Mon YYYY HH24:MI') = TIMESTAMP '2026-05-17 12:30:00'",
         "TO_TIMESTAMP('5/7/2026 1:05 pm', 'MM/DD/YYYY HH12:MI AM') = TIMESTAMP '2026-05-07 13:05:00'",
+        "TO_TIMESTAMP(1779021000.25) = TIMESTAMP_LTZ '2026-05-17 12:30:00.25Z'",
         "TO_TIMESTAMP('2026-05-17T12:30:00+02:00') = TIMESTAMP '2026-05-17 10:30:00'",
         fails=f"{UNREADABLE}; {YEARS}",
     ),
@@ -247,8 +248,9 @@ ENTRIES: Final[Mapping[str, ManualEntry]] = {
         fails=f"FSQL-E502 if the width is not positive; {YEARS}",
     ),
     "date_trunc": entry(
-        "The beginning of the unit that a timestamp is in: `FLOOR(t TO unit)`.",
+        "The beginning of the unit that a timestamp is in: `FLOOR(t TO unit)`. `DATE_TRUNC(unit, t, zone)` of a TIMESTAMP_LTZ is the beginning in a time zone.",
         f"DATE_TRUNC('month', {_AT}) = TIMESTAMP '2026-05-01 00:00:00'",
+        "DATE_TRUNC('day', TIMESTAMP_LTZ '2026-05-17 23:00:00Z', 'Europe/Oslo') = TIMESTAMP_LTZ '2026-05-17 22:00:00Z'",
         f"FLOOR({_AT} TO HOUR) = TIMESTAMP '2026-05-17 12:00:00'",
         f"CEIL({_AT} TO HOUR) = TIMESTAMP '2026-05-17 13:00:00'",
     ),
