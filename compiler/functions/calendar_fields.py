@@ -83,3 +83,17 @@ FIELDS: Final = {
 
 WEEKDAYS: Final = frozenset({"DOW", "DAYOFWEEK", "WEEKDAY"})
 """Fields of other dialects, which do not agree on the day that the week begins with."""
+
+PARTS_OF_INTERVAL: Final[Mapping[str, tuple[int, int | None]]] = {
+    "DAY": (86_400 * _SECOND_US, None),
+    "HOUR": (3_600 * _SECOND_US, 24),
+    "MINUTE": (60 * _SECOND_US, 60),
+    "SECOND": (_SECOND_US, 60),
+    "EPOCH": (_SECOND_US, None),
+    "YEAR": (12, None),
+    "MONTH": (1, 12),
+}
+"""The fields of intervals: what they are divided by, and of which number of units they are the rest."""
+
+FIELDS_OF_DAYS: Final = ("DAY", "HOUR", "MINUTE", "SECOND", "EPOCH")
+FIELDS_OF_MONTHS: Final = ("YEAR", "MONTH")

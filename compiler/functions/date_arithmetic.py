@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.functions.arithmetic import divide_integers
-from fsql.compiler.functions.calendar_fields import BY_NAME, FIELDS, WEEKDAYS
+from fsql.compiler.functions.calendar_fields import BY_NAME, FIELDS, PARTS_OF_INTERVAL, WEEKDAYS
 from fsql.compiler.functions.dates import add_interval, date_of, date_of_text, midnight, parse_date
 from fsql.compiler.functions.failure import (
     OutOfRangeFailure,
@@ -36,6 +36,7 @@ from fsql.compiler.sqltypes import (
     TIME,
     TIMESTAMP,
 )
+from fsql.compiler.sqltypes import MONTHS as INTERVAL_OF_MONTHS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -200,6 +201,14 @@ def _part(field: str, at_us: int) -> int:
     return BY_NAME[FIELDS[field.upper()]](at_us)
 
 
+def _part_of_interval(field: str, interval: int) -> int:
+    """Return a part of an INTERVAL, in microseconds or in months, with its sign."""
+    divisor, modulus = PARTS_OF_INTERVAL[field.upper()]
+    whole = abs(interval) // divisor
+    part = whole if modulus is None else whole % modulus
+    return -part if interval < 0 else part
+
+
 def _part_error(field: str) -> str | None:
     if field.upper() in FIELDS:
         return None
@@ -330,7 +339,11 @@ DATE_ARITHMETIC: Final = (
     Function(
         "date_part",
         ("DATE_PART",),
-        (Signature((STRING, TIMESTAMP), BIGINT, _part),),
+        (
+            Signature((STRING, TIMESTAMP), BIGINT, _part),
+            Signature((STRING, INTERVAL), BIGINT, _part_of_interval),
+            Signature((STRING, INTERVAL_OF_MONTHS), BIGINT, _part_of_interval),
+        ),
         literal_check=_part_error,
         literal_index=0,
         literal_word="field",

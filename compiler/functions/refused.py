@@ -156,6 +156,9 @@ OTHER_ARGUMENTS: Final[Mapping[str, str]] = {
     "ARRAY_SORT": "write FALSE as the second argument for the descending order",
     "DECODE": "write DECODE(text, 'hex') or DECODE(text, 'base64')",
     "ENCODE": "write ENCODE(bytes, 'hex') or ENCODE(bytes, 'base64')",
+    **dict.fromkeys(
+        ("HOUR", "MINUTE", "SECOND", "DAY"), "of an INTERVAL write EXTRACT(HOUR FROM interval)"
+    ),
     "INSTR": "use LOCATE(part, text, start) to begin at a position",
     **dict.fromkeys(
         ("REGEXP_LIKE", "REGEXP_COUNT", "REGEXP_INSTR", "REGEXP_SUBSTR"),

@@ -349,6 +349,18 @@ JUDGED: Final[Mapping[str, list[ComparedFunction]]] = {
             "century",
             "millennium",
         )
+    ]
+    + [
+        ComparedFunction(
+            f"CAST({part.format('epoch_us({1})')} AS BIGINT)", (*constants(field), INTERVALS)
+        )
+        for field, part in (
+            ("day", "{} // 86400000000"),
+            ("hour", "{} // 3600000000 % 24"),
+            ("minute", "{} // 60000000 % 60"),
+            ("second", "{} // 1000000 % 60"),
+            ("epoch", "{} // 1000000"),
+        )
     ],
     **{
         name: [ComparedFunction(f"{name}({{0}})", (TIMES,))]

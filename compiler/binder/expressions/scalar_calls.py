@@ -24,6 +24,7 @@ from fsql.compiler.binder.expressions.operators import call, combine_balanced, m
 from fsql.compiler.binder.expressions.postgres_calls import of_postgres
 from fsql.compiler.binder.expressions.printf import printf_arguments
 from fsql.compiler.binder.expressions.row_time import bind_row_time, is_row_time_call
+from fsql.compiler.binder.expressions.worded_calls import check_field
 from fsql.compiler.binder.expressions.zoned_texts import local_texts
 from fsql.compiler.binder.report import Refusal, refusal
 from fsql.compiler.diagnostics.near_names import near_name
@@ -99,6 +100,9 @@ def bind_scalar(binder: ExpressionBinder, written: syntax.FunctionCall, name: st
         check_position(arguments[0], arguments[1], written.arguments[1].span)
     prepared = _prepare_arguments(function, written, name, arguments)
     made = _make_call(function, written, name, prepared, binder.zone)
+    if function.name == "date_part" and arguments[1].type.kind in {Kind.INTERVAL, Kind.MONTHS}:
+        field = str(constant_value(arguments[0])).upper()
+        check_field(field, arguments[1].type.kind, written.arguments[0].span)
     if function.name == "timestamp_add" and arguments[2].type.kind is Kind.DATE:
         unit = constant_value(arguments[0])
         return make_cast(made, DATE) if isinstance(unit, str) and has_whole_days(unit) else made

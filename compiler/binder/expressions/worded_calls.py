@@ -11,7 +11,12 @@ from fsql.compiler.binder.expressions.conditionals import make_cast
 from fsql.compiler.binder.expressions.operators import call, make_call, unify
 from fsql.compiler.binder.report import refusal
 from fsql.compiler.expression import Literal
-from fsql.compiler.functions.calendar_fields import FIELDS, WEEKDAYS
+from fsql.compiler.functions.calendar_fields import (
+    FIELDS,
+    FIELDS_OF_DAYS,
+    FIELDS_OF_MONTHS,
+    WEEKDAYS,
+)
 from fsql.compiler.functions.date_arithmetic import unit_of
 from fsql.compiler.functions.table import FUNCTIONS
 from fsql.compiler.sqltypes import DATE, STRING, STRUCTURED, Kind
@@ -19,6 +24,7 @@ from fsql.compiler.sqltypes import DATE, STRING, STRUCTURED, Kind
 if TYPE_CHECKING:
     from fsql.compiler.binder.expressions.expression import ExpressionBinder
     from fsql.compiler.expression import Expression
+    from fsql.compiler.text.source import Span
 
 
 _FRACTIONS: Final = {
@@ -41,10 +47,25 @@ def bind_extract(binder: ExpressionBinder, written: syntax.Extract) -> Expressio
         )
     name = FIELDS[written.unit]
     operand = binder.bind(written.operand)
+    if operand.type.kind in {Kind.INTERVAL, Kind.MONTHS}:
+        check_field(written.unit, operand.type.kind, written.span)
+        return call("date_part", Literal(STRING, nullable=False, value=written.unit), operand)
     made = make_call(name, operand)
     if made is None:
         raise argument_error(FUNCTIONS[name], "EXTRACT", [operand], written.span)
     return made
+
+
+def check_field(field: str, kind: Kind, span: Span) -> None:
+    """Check a field of an INTERVAL.
+
+    Raises:
+        Refusal: E405 if intervals of this kind do not have it.
+    """
+    fields = FIELDS_OF_MONTHS if kind is Kind.MONTHS else FIELDS_OF_DAYS
+    if field not in fields:
+        of = "months" if kind is Kind.MONTHS else "days and seconds"
+        raise refusal("E405", f"a field of an INTERVAL of {of} is {', '.join(fields)}", span)
 
 
 def bind_round_time(binder: ExpressionBinder, written: syntax.RoundTime) -> Expression:

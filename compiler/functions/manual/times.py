@@ -255,9 +255,12 @@ ENTRIES: Final[Mapping[str, ManualEntry]] = {
         f"CEIL({_AT} TO HOUR) = TIMESTAMP '2026-05-17 13:00:00'",
     ),
     "date_part": entry(
-        "A field of a timestamp, as `EXTRACT(field FROM t)`: a literal 'millennium', 'century', 'decade', 'year', 'isoyear', 'quarter', 'month', 'week', 'day', 'doy', 'isodow', 'hour', 'minute', 'second' or 'epoch'.",
+        "A field of a timestamp, as `EXTRACT(field FROM t)`: a literal 'millennium', 'century', 'decade', 'year', 'isoyear', 'quarter', 'month', 'week', 'day', 'doy', 'isodow', 'hour', 'minute', 'second' or 'epoch'. Of an INTERVAL the whole days, hours of a day, minutes, seconds, or all seconds ('epoch'); of one of months the years and months. They have its sign.",
         f"DATE_PART('doy', {_AT}) = 137",
         f"EXTRACT(HOUR FROM {_AT}) = 12",
+        "EXTRACT(EPOCH FROM TIMESTAMP '2026-05-17 12:30:00' - TIMESTAMP '2026-05-16 11:00:00') = 91800",
+        "DATE_PART('hour', INTERVAL '1 01:30:00' DAY TO SECOND) = 1",
+        "EXTRACT(YEAR FROM INTERVAL '25' MONTH) = 2",
     ),
     "millennium": entry(
         "The millennium; the third begins in 2001.", "MILLENNIUM(DATE '2000-12-31') = 2"
