@@ -100,9 +100,6 @@ def bind_scalar(binder: ExpressionBinder, written: syntax.FunctionCall, name: st
         check_position(arguments[0], arguments[1], written.arguments[1].span)
     prepared = _prepare_arguments(function, written, name, arguments)
     made = _make_call(function, written, name, prepared, binder.zone)
-    if function.name == "date_part" and arguments[1].type.kind in {Kind.INTERVAL, Kind.MONTHS}:
-        field = str(constant_value(arguments[0])).upper()
-        check_field(field, arguments[1].type.kind, written.arguments[0].span)
     if function.name == "timestamp_add" and arguments[2].type.kind is Kind.DATE:
         unit = constant_value(arguments[0])
         return make_cast(made, DATE) if isinstance(unit, str) and has_whole_days(unit) else made
@@ -160,6 +157,12 @@ def _make_call(
     if isinstance(made, Call) and made.function == function.name:
         made = require_literal(function, made, written)
         _check_constants(function, made, written)
+        if function.name == "date_part" and made.arguments[1].type.kind in {
+            Kind.INTERVAL,
+            Kind.MONTHS,
+        }:
+            field = str(constant_value(made.arguments[0])).upper()
+            check_field(field, made.arguments[1].type.kind, written.arguments[0].span)
     return local_texts(made, zone, written.span)
 
 
