@@ -157,13 +157,16 @@ def _make_call(
     if isinstance(made, Call) and made.function == function.name:
         made = require_literal(function, made, written)
         _check_constants(function, made, written)
-        if function.name == "date_part" and made.arguments[1].type.kind in {
-            Kind.INTERVAL,
-            Kind.MONTHS,
-        }:
-            field = str(constant_value(made.arguments[0])).upper()
-            check_field(field, made.arguments[1].type.kind, written.arguments[0].span)
+        if function.name == "date_part":
+            _check_field(arguments, written)
     return local_texts(made, zone, written.span)
+
+
+def _check_field(arguments: Sequence[Expression], written: syntax.FunctionCall) -> None:
+    """Check the field of DATE_PART, if it is one of an interval."""
+    field, of = arguments
+    if of.type.kind in {Kind.INTERVAL, Kind.MONTHS}:
+        check_field(str(constant_value(field)).upper(), of.type.kind, written.arguments[0].span)
 
 
 def _documents(
