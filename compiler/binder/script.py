@@ -23,6 +23,7 @@ from fsql.compiler.binder.ddl.table_origin import with_columns_of
 from fsql.compiler.binder.ddl.time_kinds import decide_times
 from fsql.compiler.binder.ddl.time_to_live import TimeToLive, is_setting, read_setting
 from fsql.compiler.binder.ddl.views import create_view, warn_of_changed_rows
+from fsql.compiler.binder.expressions.json_queries import queries_of_several
 from fsql.compiler.binder.expressions.null_comparisons import null_comparisons
 from fsql.compiler.binder.expressions.rounding_casts import warn_of_rounding_casts
 from fsql.compiler.binder.expressions.time_filters import time_filters
@@ -91,7 +92,11 @@ def bind(
     source_spans = SourceSpans()
     job = None
     binder = _ScriptBinder(script, report, source_spans, declared, ordinals, surroundings)
-    for warning in (*null_comparisons(script), *time_filters(script)):
+    for warning in (
+        *null_comparisons(script),
+        *time_filters(script),
+        *queries_of_several(script),
+    ):
         report.warn(warning)
     with _deep_stack():
         try:

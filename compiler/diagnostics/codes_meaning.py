@@ -246,6 +246,16 @@ MEANING_ROWS: Final[tuple[Row, ...]] = (
         "SELECT COUNT(*) FROM HOP(t, at, INTERVAL '1' HOUR, INTERVAL '5' MINUTE) GROUP BY window_end;",
     ),
     (
+        "W306",
+        "JSON_QUERY of several values",
+        (
+            "A path with `[*]` or `.*` may lead to several values. JSON_QUERY is NULL then, as in the"
+            " standard, or what its clause ON ERROR says. Flink returns an array."
+        ),
+        "Write `WITH WRAPPER`, which gives an array of all values.",
+        "SELECT JSON_QUERY(j, '$.tags[*]') FROM t;",
+    ),
+    (
         "E319",
         "too many tables",
         "A job can read only the first 128 tables that its script declares.",
