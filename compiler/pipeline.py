@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.binder.script import NO_ORDINALS, bind
 from fsql.compiler.databases import without_databases
+from fsql.compiler.declared_types import with_declared_types
 from fsql.compiler.hinted_options import declare_hinted
 from fsql.compiler.inferred_columns import declare_files
 from fsql.compiler.parser import parse_script
@@ -83,7 +84,7 @@ def compile_script(
         )
         own = len(script.statements)
         script = replace(whole, statements=(*whole.statements[own:], *whole.statements[:own]))
-    script = with_window_values(without_databases(script))
+    script = with_window_values(without_databases(with_declared_types(script)))
     script = declare_files(declare_hinted(script), declared)
     bound = bind(script, declared, ordinals, surroundings)
     return CompiledScript(

@@ -220,8 +220,6 @@ class _ScriptBinder:
                 create_function(statement, self._functions, self._surroundings.load, self._zone)
             case syntax.Drop():
                 drop(statement, context)
-            case syntax.Use() | syntax.CreateDatabase() | syntax.DropDatabase():
-                pass  # `without_databases` has carried it out.
             case syntax.SetOption() if is_setting(statement.key):
                 self._lifetime = read_setting(statement)
             case syntax.SetOption():
@@ -229,6 +227,8 @@ class _ScriptBinder:
             case syntax.ResetOption(key=key):
                 if key is None or is_setting(key):
                     self._lifetime = None
+            case _:
+                pass  # `without_databases` and `with_declared_types` have carried it out.
 
     def _inspect(self, statement: syntax.Inspection, context: Context) -> Inspection:
         match statement:

@@ -75,7 +75,6 @@ CREATED: Final[Mapping[str, str]] = {
     "CONNECTOR": "write the options in WITH of CREATE TABLE",
     "SECRET": "write the options in WITH of CREATE TABLE",
     "MACRO": "write CREATE FUNCTION … LANGUAGE PYTHON AS 'module:name'",
-    "TYPE": "remove it; write ROW<name type, …> or STRING as the type of the column",
     "SEQUENCE": "remove it; a column BIGINT METADATA FROM 'row' has the number of the row in its file",
     "TRIGGER": "write INSERT INTO … SELECT, which is computed for each row that arrives",
     "INDEX": "remove it; state is indexed by the keys of joins and groups",

@@ -131,10 +131,12 @@ from fsql.compiler.syntax.statements import (
     CreateDatabase,
     CreateFunction,
     CreateTable,
+    CreateType,
     CreateView,
     Describe,
     Drop,
     DropDatabase,
+    DropType,
     Explain,
     Hint,
     Insert,
@@ -180,7 +182,17 @@ QueryBody = Select | Values | SetOperation | Query
 TableColumn = PhysicalColumn | ComputedColumn | MetadataColumn
 Inspection = Explain | Show | ShowCreate | Describe
 Database = Use | CreateDatabase | DropDatabase
-Declaration = CreateTable | CreateView | CreateFunction | Drop | Database | SetOption | ResetOption
+DeclaredType = CreateType | DropType
+Declaration = (
+    CreateTable
+    | CreateView
+    | CreateFunction
+    | DeclaredType
+    | Drop
+    | Database
+    | SetOption
+    | ResetOption
+)
 Statement = Declaration | Insert | StatementSet | SelectStatement | Inspection
 
 __all__ = [
@@ -209,15 +221,18 @@ __all__ = [
     "CreateDatabase",
     "CreateFunction",
     "CreateTable",
+    "CreateType",
     "CreateView",
     "Database",
     "Declaration",
+    "DeclaredType",
     "Definition",
     "Derived",
     "Describe",
     "Descriptor",
     "Drop",
     "DropDatabase",
+    "DropType",
     "Emit",
     "EventTime",
     "Exists",

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from fsql.compiler.syntax.expressions import StringLiteral
     from fsql.compiler.syntax.names import Identifier, QualifiedName, TypeName
     from fsql.compiler.syntax.queries import Query
-    from fsql.compiler.text.source import SourceText
+    from fsql.compiler.text.source import SourceText, Span
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,6 +181,24 @@ class Drop(Syntax):
     name: QualifiedName
     view: bool | None = False
     temporary: bool = False
+    if_exists: bool = False
+    delete_topic: Span | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CreateType(Syntax):
+    """`CREATE TYPE name AS type`."""
+
+    name: Identifier
+    type: TypeName
+    if_not_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class DropType(Syntax):
+    """`DROP TYPE [IF EXISTS] name`."""
+
+    name: Identifier
     if_exists: bool = False
 
 

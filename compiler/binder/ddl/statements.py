@@ -25,7 +25,7 @@ from fsql.compiler.binder.report import Refusal, check_distinct, no_column, refu
 from fsql.compiler.binder.scope import Scope, fields_of, matches, names_text
 from fsql.compiler.binder.tables import simple_name
 from fsql.compiler.connectors import KEY_FORMAT, METADATA, partition_key
-from fsql.compiler.diagnostics import FsqlError, Label
+from fsql.compiler.diagnostics import Diagnostic, FsqlError, Label
 from fsql.compiler.logical import TimeKind
 from fsql.compiler.node import walk
 from fsql.compiler.schema import Column, Schema
@@ -122,6 +122,10 @@ def drop(written: syntax.Drop, context: Context) -> None:
         Refusal: E201.
     """
     name = simple_name(written.name)
+    if written.delete_topic is not None:
+        message = "DELETE TOPIC has no effect"
+        helps = ("fsql does not delete topics: use the tool that creates them",)
+        context.report.warn(Diagnostic("W203", message, Label(written.delete_topic), helps=helps))
     if written.if_exists and context.catalog.find_here(name) is None:
         return
     find_kind(written.name, context, view=written.view)

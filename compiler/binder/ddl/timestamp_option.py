@@ -98,7 +98,7 @@ def _computed(
     type_ = column.type.name if isinstance(column, syntax.PhysicalColumn) else ""
     form = _COMPUTED.get(type_, "CAST({} AS TIMESTAMP)")
     pattern = "yyyy-MM-dd HH:mm:ss" if format_ is None else format_.value.value
-    value = form.format(name, pattern)
+    value = form.format(name, pattern.replace("'", "''"))
     at = "event_time" if any(each.name.name.lower() == "at" for each in table.columns) else "at"
     return refusal(
         "E214",

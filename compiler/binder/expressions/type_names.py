@@ -154,6 +154,12 @@ def warn_of_type(name: TypeName, report: Report) -> None:
         warn_of_type(each, report)
 
 
+def is_type_name(name: str) -> bool:
+    """Return whether a name in upper case is that of a type of the language."""
+    structured = {"ARRAY", "MAP", "ROW", "STRUCT", "DECIMAL", "DEC", "NUMERIC", "NULL"}
+    return name in {*_PLAIN, *ZONED, *PADDED, *structured}
+
+
 def bind_type(name: TypeName, zone: str) -> SqlType:
     """Return the type that `name` names in a script with a time zone.
 

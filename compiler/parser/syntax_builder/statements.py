@@ -138,15 +138,34 @@ def drop(
     kind: Token,
     if_exists: Token | None,
     name: syntax.QualifiedName,
+    deletion: Span | None,
 ) -> syntax.Drop:
-    """Return `DROP TABLE IF EXISTS t`."""
+    """Return `DROP TABLE IF EXISTS t`, also with DELETE TOPIC."""
     return syntax.Drop(
         span,
         name,
         view=None if kind.kind == "STREAM" else _is_view(kind),
         temporary=attribute is not None and attribute.kind == "TEMPORARY",
         if_exists=if_exists is not None,
+        delete_topic=deletion,
     )
+
+
+def delete_topic(span: Span) -> Span:
+    """Return the place of DELETE TOPIC."""
+    return span
+
+
+def create_type(
+    span: Span, if_not_exists: Token | None, name: syntax.Identifier, type_: syntax.TypeName
+) -> syntax.CreateType:
+    """Return `CREATE TYPE name AS type`."""
+    return syntax.CreateType(span, name, type_, if_not_exists=if_not_exists is not None)
+
+
+def drop_type(span: Span, if_exists: Token | None, name: syntax.Identifier) -> syntax.DropType:
+    """Return `DROP TYPE name`."""
+    return syntax.DropType(span, name, if_exists=if_exists is not None)
 
 
 def _is_view(kind: Token) -> bool:

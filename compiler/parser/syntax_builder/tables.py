@@ -38,6 +38,11 @@ _OF_TOPICS: Final = frozenset(
 """The options of ksqlDB that say how a topic is written, which is named as the stream is."""
 
 
+def table_kind(_span: Span, kind: Token, read: Token | None = None) -> Token:
+    """Return the word for the kind of a table; SOURCE before it says that it is only read."""
+    return read or kind
+
+
 def _name_no_place(options: tuple[syntax.TableOption, ...] | None) -> bool:
     """Return whether there is no WITH, or only options of a topic of ksqlDB that none of them names."""
     if options is None:
