@@ -22,6 +22,7 @@ from fsql.compiler.binder.ddl.statements import create_table, drop, exists
 from fsql.compiler.binder.ddl.table_origin import with_columns_of
 from fsql.compiler.binder.ddl.time_kinds import decide_times
 from fsql.compiler.binder.ddl.time_to_live import TimeToLive, is_setting, read_setting
+from fsql.compiler.binder.ddl.topic_options import with_key_of_query
 from fsql.compiler.binder.ddl.views import create_view, warn_of_changed_rows
 from fsql.compiler.binder.expressions.json_queries import queries_of_several
 from fsql.compiler.binder.expressions.null_comparisons import null_comparisons
@@ -290,9 +291,10 @@ class _ScriptBinder:
             if exists(name, context, if_not_exists=statement.if_not_exists):
                 return
             with self._report.part():
-                schema = bind_query(query, context.with_own_scan_numbers()).schema
-                spans = output_spans(query, len(schema))
-                statement = with_columns_of(statement, schema, spans)
+                bound = bind_query(query, context.with_own_scan_numbers())
+                spans = output_spans(query, len(bound.schema))
+                statement = with_columns_of(statement, bound.schema, spans)
+                statement = with_key_of_query(statement, bound)
             if statement.query is not None:  # It was refused.
                 self._declare(name)
                 return

@@ -6,9 +6,11 @@ brokers, is not guessed.  Columns with `KEY` or `PRIMARY KEY` are in the key of 
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler import syntax
+from fsql.compiler.analysis.properties import Key, derived_keys
 from fsql.compiler.binder.report import refusal
 from fsql.compiler.connectors import EXCEPT_KEY, KEY_FIELDS, KEY_FORMAT, VALUE_FIELDS
 from fsql.compiler.diagnostics import Diagnostic, Label
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from fsql.compiler.binder.report import Report
+    from fsql.compiler.logical import Plan
 
 TOPIC: Final = "kafka_topic"
 _CHANGES: Final = "changes"
@@ -69,6 +72,18 @@ def with_topic(table: syntax.CreateTable, report: Report) -> list[syntax.TableOp
         made.append(option(_CHANGES, "append" if table.stream else "upsert", topic))
         _check_key(table, topic)
     return made
+
+
+def with_key_of_query(table: syntax.CreateTable, query: Plan) -> syntax.CreateTable:
+    """Return a table of ksqlDB that a query makes with the key of the query, such as that of GROUP BY."""
+    options = {each.key.value.lower() for each in table.options}
+    if TOPIC not in options or table.stream or table.primary_keys or _CHANGES in options:
+        return table
+    key: Key = next(iter(derived_keys(query)), ())
+    names = tuple(column.name for index, column in enumerate(table.columns) if index in key)
+    if not 0 < len(names) < len(table.columns):
+        return table
+    return replace(table, primary_keys=(syntax.PrimaryKey(table.name.span, names, enforced=True),))
 
 
 def _elsewhere(written: syntax.TableOption, report: Report) -> Iterable[syntax.TableOption]:

@@ -86,6 +86,13 @@ def test_of_a_table_that_is_read(statement: str, options: dict[str, str]) -> Non
             ),
             Changes.UPSERT,
         ),
+        (
+            (
+                "CREATE TABLE s WITH (kafka_topic = 's', servers = 'h:1')"
+                " AS SELECT n, COUNT(*) AS c FROM t GROUP BY n"
+            ),
+            Changes.UPSERT,
+        ),
     ],
 )
 def test_of_a_table_that_is_written(statement: str, changes: Changes) -> None:
