@@ -10,6 +10,8 @@ pair of a join with a time range may be emitted long after the earlier of its ro
     right_time    r, if the right row is the later one; otherwise right_time >= left_time + low: l - low
     others        their delay plus the maximum by which their row's root may precede that of the other side
 
+The greatest of both times of a pair is that of its later row or after it, so its delay is max(l, r).
+
 A column can also be **ahead** of its root: the end of an open window, by the window's size.  What is added
 to a delay is rounded up to the grain of the watermark.
 """
@@ -17,6 +19,7 @@ to a delay is rounded up to the grain of the watermark.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import combinations
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.expression import ColumnRef, Expression
@@ -41,6 +44,7 @@ from fsql.compiler.logical import (
     behind_us,
     declared_event_time,
     grain_us,
+    latest_of,
     operators,
     passed_time,
     tables,
@@ -59,16 +63,26 @@ class Distance:
     """The maximum by which a column can be behind and ahead of the time of its row's root.
 
     `window` is the operator that assigns the window of which the column is the end; in a union, that of each
-    branch.
+    branch.  `pair` is set for the two columns of a time range.
     """
 
     behind_us: int
     ahead_us: int = 0
     window: object = None
+    pair: Pair | None = None
 
     def at_least(self, behind_us: int) -> Distance:
-        """Return the distance with `behind_us` raised to at least this value."""
-        return replace(self, behind_us=min(max(self.behind_us, behind_us), DELAY_US_MAX))
+        """Return the distance with `behind_us` raised to at least this value, which ends a pair."""
+        return replace(self, behind_us=min(max(self.behind_us, behind_us), DELAY_US_MAX), pair=None)
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """A side of a join with a time range, and how far its time is behind where its row is the later one."""
+
+    join: object
+    is_left: bool
+    behind_us: int
 
 
 Distances = tuple[Distance | None, ...]
@@ -133,14 +147,35 @@ def _distances(plan: Plan, below: Sequence[Distances]) -> Distances:
 def _distance_of_expression(
     plan: Project, expression: Expression, below: Distances
 ) -> Distance | None:
+    latest = latest_of(expression)
+    if len(latest) > 1:
+        return _latest_distance([_distance_of_expression(plan, each, below) for each in latest])
     passed = passed_time(expression)
     if passed is not None:
         time, before_us = below[passed.index], _round_up(behind_us(expression), grain_us(plan))
-        return time and time.at_least(time.behind_us + before_us)
+        return time and (time.at_least(time.behind_us + before_us) if before_us else time)
     if expression is declared_event_time(plan.input):
         (table,) = tables(plan.input)
         return Distance(table.delay_us)
     return None
+
+
+def _latest_distance(times: Sequence[Distance | None]) -> Distance | None:
+    """Return the distance of the greatest of several times.
+
+    It is behind by no more than any of them; that of a pair, by no more than the time of its later row.
+    """
+    known = [time for time in times if time is not None]
+    if len(known) < len(times):
+        return None
+    behinds = [time.behind_us for time in known]
+    pairs = [time.pair for time in known if time.pair is not None]
+    behinds += [
+        max(pair.behind_us, other.behind_us)
+        for pair, other in combinations(pairs, 2)
+        if pair.join is other.join and pair.is_left != other.is_left
+    ]
+    return Distance(min(behinds), max(time.ahead_us for time in known))
 
 
 def _assigned_distances(
@@ -236,8 +271,14 @@ def _pair_distances(plan: Join, bounds: TimeRange, left: Distances, right: Dista
         )
     )
     # The range bounds these two columns directly, not only through their rows' roots.
-    lefts[bounds.left_time] = left_time.at_least(right_time.behind_us + high_us)
-    rights[bounds.right_time] = right_time.at_least(left_time.behind_us + minus_low_us)
+    lefts[bounds.left_time] = replace(
+        left_time.at_least(right_time.behind_us + high_us),
+        pair=Pair(plan, is_left=True, behind_us=left_time.behind_us),
+    )
+    rights[bounds.right_time] = replace(
+        right_time.at_least(left_time.behind_us + minus_low_us),
+        pair=Pair(plan, is_left=False, behind_us=right_time.behind_us),
+    )
     return (*lefts, *rights)
 
 

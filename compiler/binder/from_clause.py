@@ -41,6 +41,7 @@ from fsql.compiler.binder.joins.refusals import (
 )
 from fsql.compiler.binder.joins.temporal_join import join_versions, versioned_table
 from fsql.compiler.binder.joins.using import equalities, merge, merged_columns
+from fsql.compiler.binder.joins.within import sides_in_time
 from fsql.compiler.binder.limits import check_relations
 from fsql.compiler.binder.relation import Relation, apply_alias, relation_of
 from fsql.compiler.binder.report import Refusal, refusal
@@ -254,7 +255,9 @@ class FromBinder:
             else FromResult(table_of(versioned, self.context))
         )
         check_names(left.relation, right.relation, clause.right.span)
+        left, right = sides_in_time(clause, left, right)
         pairs: list[Pair] = []
+        on: list[Expression] = []
         if clause.kind in {"ASOF", "ASOF LEFT"}:
             on = bind_on(left.relation, right.relation, clause, self.context)
             found = join_as_of(clause, left.relation, right.relation, on, self.context)
@@ -262,9 +265,7 @@ class FromBinder:
         if clause.using or clause.natural:
             pairs = merged_columns(left.relation, right.relation, clause)
             on = equalities(pairs, left.relation.width, clause)
-            on += bind_on(left.relation, right.relation, clause, self.context)
-        else:
-            on = bind_on(left.relation, right.relation, clause, self.context)
+        on += bind_on(left.relation, right.relation, clause, self.context)
         joined: FromResult | None
         kind = JoinKind.INNER if inner else JoinKind(clause.kind)
         if versioned is not None:
@@ -277,10 +278,9 @@ class FromBinder:
         else:
             joined = self._outer_join(kind, left, right, on, clause.span)
         assert joined is not None, "without an equality, the key is a constant"
-        if pairs:
-            merged = merge(joined.relation, pairs, left.relation.width, kind)
-            return FromResult(merged, joined.taken)
-        return joined
+        if not pairs:
+            return joined
+        return FromResult(merge(joined.relation, pairs, left.relation.width, kind), joined.taken)
 
     def _outer_join(
         self, kind: JoinKind, left: FromResult, right: FromResult, on: list[Expression], span: Span

@@ -63,6 +63,7 @@ from fsql.compiler.logical.rows import (
     Unnest,
     behind_us,
     declared_event_time,
+    latest_of,
     passed_time,
 )
 from fsql.compiler.logical.sessions import AssignSessions
@@ -114,6 +115,7 @@ __all__ = [
     "expiry_time",
     "grain_us",
     "has_expiring_rows",
+    "latest_of",
     "least_scan_number",
     "may_tie",
     "operators",

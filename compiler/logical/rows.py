@@ -62,16 +62,18 @@ class Project(Plan):
         """Return a column for each expression.
 
         A bare reference to event time remains event time, which is never NULL; so does its cast to more
-        digits of fraction, a time at most a constant before it, and the expression that the table declares.
+        digits of fraction, a time at most a constant before it, the GREATEST of several event times, and the
+        expression that the table declares.
         """
         below = self.input.schema
         declared = declared_event_time(self.input)
         columns = []
         for name, expression in zip(self.names, self.expressions, strict=True):
-            passed = passed_time(expression)
-            time = expression is declared or (
-                passed is not None and below[passed.index].time_attribute
+            passed = [passed_time(each) for each in latest_of(expression)]
+            time = expression is declared or all(
+                each is not None and below[each.index].time_attribute for each in passed
             )
+            time = time and not (len(passed) > 1 and expression.nullable)
             nullable = expression.nullable and expression is not declared
             columns.append(Column(name, expression.type, nullable=nullable, time_attribute=time))
         return tuple(columns)
@@ -213,6 +215,13 @@ def passed_time(expression: Expression) -> ColumnRef | None:
     if isinstance(inner, Call) and inner.function == TIME_BEFORE:
         inner = inner.arguments[1]
     return inner if isinstance(inner, ColumnRef) else None
+
+
+def latest_of(expression: Expression) -> tuple[Expression, ...]:
+    """Return the times of which an expression is the greatest: the expression itself if it is no GREATEST."""
+    if isinstance(expression, Call) and expression.function == "greatest":
+        return expression.arguments
+    return (expression,)
 
 
 def behind_us(expression: Expression) -> int:

@@ -43,14 +43,26 @@ def behind(  # noqa: PLR0911 - one line for each kind
             return min(behind(plan.input, plan.time_column) + later, LONGEST)
         case logical.Join():
             return behind_in_pair(plan, column)
-        case logical.Project(expressions=made) if is_time_before(made[column]):
-            below = behind(plan.input, source(plan, column))
-            return min(below + up(before(made[column]), logical.grain_us(plan)), LONGEST)
+        case logical.Project(expressions=made) if isinstance(made[column], Call):
+            return behind_of_call(plan, column)
         case _:
             return behind(plan.inputs[0], source(plan, column))
 
 
-def ahead(plan: logical.Plan, column: int) -> int:
+def behind_of_call(plan: logical.Project, column: int) -> int:
+    """Return the delay of a greatest time, of a time before another, or of one as its table declares it."""
+    made = plan.expressions[column]
+    if is_latest(made):
+        return behind_of_latest(plan, column)
+    below = behind(plan.input, source(plan, column))
+    if not is_time_before(made):
+        return below
+    return min(below + up(before(made), logical.grain_us(plan)), LONGEST)
+
+
+def ahead(  # noqa: PLR0911 - one line for each kind
+    plan: logical.Plan, column: int
+) -> int:
     """Return by how much an event-time column can lead: by the size of a window that is open."""
     match plan:
         case (
@@ -68,6 +80,8 @@ def ahead(plan: logical.Plan, column: int) -> int:
         case logical.AssignWindows() if column >= len(plan.input.schema):
             size = up(plan.size_us + zones.spread(plan.zone), logical.grain_us(plan))
             return ahead(plan.input, plan.time_column) + size
+        case logical.Project(expressions=made) if is_latest(made[column]):
+            return max(ahead(each, 0) for each in one_by_one(plan, column))
         case logical.Join() if column >= len(plan.left.schema):
             return ahead(plan.right, column - len(plan.left.schema))
         case _:
@@ -119,6 +133,56 @@ def before(expression: Expression) -> int:
     assert isinstance(length, Literal)
     assert isinstance(length.value, int)
     return length.value
+
+
+def is_latest(expression: Expression) -> bool:
+    """Return whether an expression is the greatest of several event times."""
+    return isinstance(expression, Call) and expression.function == "greatest"
+
+
+def one_by_one(plan: logical.Project, column: int) -> list[logical.Project]:
+    """Return a projection for each argument of a column's GREATEST."""
+    latest = plan.expressions[column]
+    assert isinstance(latest, Call)
+    return [logical.Project(plan.input, (each,), ("time",)) for each in latest.arguments]
+
+
+def behind_of_latest(plan: logical.Project, column: int) -> int:
+    """Return the delay of the greatest of several times: it is at least each of them.
+
+    One row of a pair is the later one.  If the times of both are among the arguments, the greatest is not
+    behind by more than the time of the later row, whichever it is.
+    """
+    made = one_by_one(plan, column)
+    least = min(behind(each, 0) for each in made)
+    ends = [column_of_join(each, 0) for each in made]
+    for join, at in (end for end in ends if end is not None):
+        bounds = join.time_range
+        assert bounds is not None
+        other = len(join.left.schema) + bounds.right_time
+        if at == bounds.left_time and (join, other) in ends:
+            alone = (
+                behind(join.left, bounds.left_time),
+                behind(join.right, bounds.right_time),
+            )
+            least = min(least, max(alone))
+    return least
+
+
+def column_of_join(plan: logical.Plan, column: int) -> tuple[logical.Join, int] | None:
+    """Return the join with a time range of whose pairs a column is the time, unchanged; None for others."""
+    while True:
+        match plan:
+            case logical.Join():
+                return (plan, column) if plan.time_range is not None else None
+            case logical.Project(expressions=made):
+                if not isinstance(made[column], ColumnRef):
+                    return None
+            case logical.Filter() | logical.Over() | logical.Unnest() | logical.LateralAggregate():
+                pass
+            case _:
+                return None
+        column, plan = source(plan, column), plan.inputs[0]
 
 
 def behind_in_pair(plan: logical.Join, column: int) -> int:

@@ -2,20 +2,33 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from fsql.compiler.analysis.delays import delay_us
 from fsql.compiler.binder.expressions.operators import call
 from fsql.compiler.binder.report import refusal
+from fsql.compiler.binder.scope import Field
+from fsql.compiler.binder.windows.event_time import LATEST_TIME, with_latest_time
 from fsql.compiler.binder.windows.window import check_delay, constant_interval_us
 from fsql.compiler.expression import Expression, Literal
 from fsql.compiler.sqltypes import INTERVAL
 
 if TYPE_CHECKING:
     from fsql.compiler import syntax
+    from fsql.compiler.binder.from_clause import FromResult
     from fsql.compiler.binder.relation import Relation
-    from fsql.compiler.binder.scope import Field
     from fsql.compiler.text.source import Span
+
+
+def sides_in_time(
+    clause: syntax.JoinClause, left: FromResult, right: FromResult
+) -> tuple[FromResult, FromResult]:
+    """Return the sides of a join with WITHIN, with the greatest of their event times if they have several."""
+    if clause.within is None:
+        return left, right
+    timed = (with_latest_time(side.relation)[0] for side in (left, right))
+    return replace(left, relation=next(timed)), replace(right, relation=next(timed))
 
 
 def within_conditions(
@@ -23,8 +36,10 @@ def within_conditions(
 ) -> list[Expression]:
     """Return `b.at >= a.at - before` and `b.at <= a.at + after`, over the columns of both sides.
 
+    A side with several event times has the greatest of them as its last column.
+
     Raises:
-        Refusal: E304 if a side has no event time, E204 if it has several; E307 for months, and for a
+        Refusal: E304 if a side has no event time; E307 for months, and for a
             GRACE PERIOD that is not the greater delay.
     """
     lefts, rights = _event_time(left, "left", within.span), _event_time(right, "right", within.span)
@@ -47,6 +62,9 @@ def within_conditions(
 
 
 def _event_time(side: Relation, which: str, span: Span) -> Field:
+    last = side.plan.schema[-1]
+    if last.name == LATEST_TIME and last.time_attribute:
+        return Field(None, LATEST_TIME, side.width - 1, last)
     times = [field for field in side.fields if field.column.time_attribute]
     if not times:
         raise refusal(
@@ -54,15 +72,5 @@ def _event_time(side: Relation, which: str, span: Span) -> Field:
             f"WITHIN, and the {which} side of the join has no event time",
             span,
             help="declare it in CREATE TABLE: WATERMARK FOR at AS at - INTERVAL '5' SECOND",
-        )
-    if len(times) > 1:
-        names = [f"{each.qualifier}.{each.name}" if each.qualifier else each.name for each in times]
-        first = names[0]
-        raise refusal(
-            "E204",
-            f"WITHIN, and the {which} side of the join has several event times: {', '.join(names)}",
-            span,
-            help=f"bound one of them in ON: b.at BETWEEN {first} - INTERVAL '1' HOUR AND {first}"
-            " + INTERVAL '1' HOUR",
         )
     return times[0]

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from fsql.compiler import syntax
 from fsql.compiler.analysis.properties import Bound, window_columns
 from fsql.compiler.binder.ddl.declared_functions import NO_FUNCTIONS
 from fsql.compiler.binder.expressions.expression import ExpressionBinder
+from fsql.compiler.binder.expressions.operators import call
+from fsql.compiler.binder.relation import column_refs, project
 from fsql.compiler.binder.report import Refusal, refusal
+from fsql.compiler.binder.scope import Field
 from fsql.compiler.expression import ColumnRef
 from fsql.compiler.logical import (
     Aggregate,
@@ -33,8 +36,43 @@ from fsql.compiler.sqltypes import Kind
 
 if TYPE_CHECKING:
     from fsql.compiler.binder.relation import Relation
-    from fsql.compiler.binder.scope import Field
     from fsql.compiler.binder.source_spans import SourceSpans
+
+
+LATEST_TIME: Final = "latest_time"
+"""The name of the hidden column with the greatest of several event times."""
+
+
+def window_time(
+    relation: Relation,
+    written: syntax.ColumnReference | syntax.EventTime,
+    source_spans: SourceSpans,
+) -> tuple[Relation, Field]:
+    """Return the relation with the event-time column over which a window is defined.
+
+    A window that names none is over the greatest event time of a pair, which is a column more.
+
+    Raises:
+        Refusal: E203, E204, E304.
+    """
+    if isinstance(written, syntax.EventTime):
+        relation, latest = with_latest_time(relation)
+        if latest is not None:
+            return relation, latest
+    return relation, event_time_field(relation, written, source_spans)
+
+
+def with_latest_time(relation: Relation) -> tuple[Relation, Field | None]:
+    """Return the relation with the greatest of its event times in a hidden column, if it has several."""
+    times = [each for each in relation.fields if each.column.time_attribute]
+    if len(times) < 2:
+        return relation, None
+    latest = call("greatest", *(each.expression for each in times))
+    plan = relation.plan
+    names = [*(column.name for column in plan.schema), LATEST_TIME]
+    made = project(plan, [*column_refs(plan), latest], names)
+    column = made.schema[-1]
+    return relation.with_plan(made), Field(None, times[0].name, relation.width, column)
 
 
 def event_time_field(
@@ -57,10 +95,10 @@ def event_time_field(
 
 
 def _only_event_time(relation: Relation, written: syntax.EventTime) -> Field:
-    """Return the event-time column of a relation, for a window that names none.
+    """Return the event-time column of a relation that has no several, for a window that names none.
 
     Raises:
-        Refusal: E204 if there are several, E304 if there is none.
+        Refusal: E304 if there is none.
     """
     times = [field for field in relation.fields if field.column.time_attribute]
     if not times:
@@ -74,24 +112,7 @@ def _only_event_time(relation: Relation, written: syntax.EventTime) -> Field:
             if lost is None
             else _how_to_keep(relation.plan),
         )
-    if len(times) > 1:
-        names = [_distinct_name(relation, each) for each in times]
-        raise refusal(
-            "E204",
-            f"FROM has more than one event time: {' and '.join(names)}",
-            written.span,
-            help=f"write GROUP BY TUMBLE({names[0]}, INTERVAL '1' MINUTE), HOP or SESSION",
-        )
     return times[0]
-
-
-def _distinct_name(relation: Relation, time: Field) -> str:
-    """Return the name of a column, with more than that if several columns have it."""
-    same = [each for each in relation.fields if each.name.lower() == time.name.lower()]
-    if len(same) == 1:
-        return time.name
-    qualified = time.qualifier and len({each.qualifier for each in same}) == len(same)
-    return f"{time.qualifier}.{time.name}" if qualified else time.join_name or time.name
 
 
 def _not_event_time(relation: Relation, time: Field, written: syntax.ColumnReference) -> Refusal:

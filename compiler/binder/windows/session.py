@@ -15,7 +15,7 @@ from fsql.compiler.binder.expressions.operators import call
 from fsql.compiler.binder.relation import Relation, column_refs, project
 from fsql.compiler.binder.report import Refusal, not_implemented
 from fsql.compiler.binder.scope import matches
-from fsql.compiler.binder.windows.event_time import event_time_field
+from fsql.compiler.binder.windows.event_time import window_time
 from fsql.compiler.binder.windows.window import check_grace, is_window_call, with_bounds
 from fsql.compiler.expression import ColumnRef, Expression, Literal
 from fsql.compiler.logical import AssignSessions, append_only
@@ -52,7 +52,7 @@ def assign_sessions(
             span,
             help="group the input by a window that is final",
         )
-    time = event_time_field(relation, window.time_column, source_spans)
+    relation, time = window_time(relation, window.time_column, source_spans)
     check_grace(relation.plan, time, window.time_column)
     below, width = relation.plan, relation.width
     own = ColumnRef(time.column.type, time.column.nullable, time.index)

@@ -19,7 +19,7 @@ from fsql.compiler.binder.relation import Relation, column_refs, filter_relation
 from fsql.compiler.binder.report import Refusal, not_implemented, refusal
 from fsql.compiler.binder.scope import Field, Scope
 from fsql.compiler.binder.source_spans import SourceSpans
-from fsql.compiler.binder.windows.event_time import event_time_field
+from fsql.compiler.binder.windows.event_time import window_time
 from fsql.compiler.diagnostics.near_names import near_name
 from fsql.compiler.explain.literals import interval_text
 from fsql.compiler.functions.evaluate import constant, evaluate
@@ -276,7 +276,7 @@ def assign_windows(
     Raises:
         Refusal: E203, E204, E304; E301 for CUMULATE where clocks change.
     """
-    time = event_time_field(relation, call.time_column, source_spans)
+    relation, time = window_time(relation, call.time_column, source_spans)
     check_grace(relation.plan, time, call.time_column)
     assert call.slide_us is not None, "these are not sessions"
     if call.cumulative:
