@@ -1,7 +1,7 @@
 """An analysis: of which column an expression is an injective function, and so distinguishes rows as it does.
 
-The expression may be the column, a cast to a type that has its values, or GROUPING, with another value for
-each grouping set.
+The expression may be the column, a cast to a type that has its values, the milliseconds of a time that has
+no smaller part, or GROUPING, with another value for each grouping set.
 """
 
 from __future__ import annotations
@@ -32,6 +32,8 @@ def injective_source(expression: Expression, below: Plan | None = None) -> int |
     inner, target = expression, expression.type
     if isinstance(expression, Cast):
         inner = expression.argument
+    if isinstance(inner, Call) and inner is expression and below is not None:
+        return _milliseconds_of(inner, below)
     if isinstance(inner, Case) and below is not None:
         kept = inner is expression or _injective(inner.type, target)
         return _numbered_column(inner, below) if kept else None
@@ -42,6 +44,16 @@ def injective_source(expression: Expression, below: Plan | None = None) -> int |
         if same and unit_us(below, inner.index) % target.unit_us == 0:
             return inner.index
     return inner.index if inner is expression or _injective(inner.type, target) else None
+
+
+def _milliseconds_of(call: Call, below: Plan) -> int | None:
+    """Return the column of times that EPOCH_MILLIS keeps apart, such as a bound of windows."""
+    if call.function != "epoch_millis":
+        return None
+    (time,) = call.arguments
+    if not isinstance(time, ColumnRef) or unit_us(below, time.index) % _MILLISECOND_US:
+        return None
+    return time.index
 
 
 def _numbered_column(case: Case, below: Plan) -> int | None:
@@ -83,6 +95,7 @@ def _numbers_below(plan: Filter | Over | Rank | Unnest, index: int) -> frozenset
     return _numbers(plan.input, index) if index < len(plan.input.schema) else _UNKNOWN
 
 
+_MILLISECOND_US: Final = 1_000
 _UNKNOWN: Final[frozenset[object]] = frozenset()
 
 _KEPT_APART: Final[Mapping[Kind, Sequence[Kind]]] = {

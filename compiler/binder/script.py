@@ -293,8 +293,8 @@ class _ScriptBinder:
             with self._report.part():
                 bound = bind_query(query, context.with_own_scan_numbers())
                 spans = output_spans(query, len(bound.schema))
-                statement = with_columns_of(statement, bound.schema, spans)
-                statement = with_key_of_query(statement, bound)
+                declared = with_columns_of(statement, bound.schema, spans)
+                statement = with_key_of_query(declared, bound)
             if statement.query is not None:  # It was refused.
                 self._declare(name)
                 return

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Final
 
 from fsql.compiler import syntax
 from fsql.compiler.analysis.properties import Key, derived_keys
-from fsql.compiler.binder.report import refusal
+from fsql.compiler.binder.report import Refusal, refusal
 from fsql.compiler.connectors import EXCEPT_KEY, KEY_FIELDS, KEY_FORMAT, VALUE_FIELDS
 from fsql.compiler.diagnostics import Diagnostic, Label
+from fsql.compiler.logical import WindowAggregate, operators
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -75,15 +76,24 @@ def with_topic(table: syntax.CreateTable, report: Report) -> list[syntax.TableOp
 
 
 def with_key_of_query(table: syntax.CreateTable, query: Plan) -> syntax.CreateTable:
-    """Return a table of ksqlDB that a query makes with the key of the query, such as that of GROUP BY."""
-    options = {each.key.value.lower() for each in table.options}
+    """Return a table of ksqlDB that a query makes with the key of the query, such as that of GROUP BY.
+
+    Raises:
+        Refusal: E217, if the key needs the bounds of a window.
+    """
+    options = {each.key.value.lower(): each for each in table.options}
     if TOPIC not in options or table.stream or table.primary_keys or _CHANGES in options:
         return table
     key: Key = next(iter(derived_keys(query)), ())
     names = tuple(column.name for index, column in enumerate(table.columns) if index in key)
-    if not 0 < len(names) < len(table.columns):
-        return table
-    return replace(table, primary_keys=(syntax.PrimaryKey(table.name.span, names, enforced=True),))
+    if 0 < len(names) < len(table.columns):
+        made = syntax.PrimaryKey(table.name.span, names, enforced=True)
+        return replace(table, primary_keys=(made,))
+    if not names and any(isinstance(node, WindowAggregate) for node in operators(query)):
+        raise _without_key(
+            table, options[TOPIC], "select the bound of the windows, too: WINDOWSTART AS started"
+        )
+    return table
 
 
 def _elsewhere(written: syntax.TableOption, report: Report) -> Iterable[syntax.TableOption]:
@@ -131,14 +141,22 @@ def _check_key(table: syntax.CreateTable, topic: syntax.TableOption) -> None:
             )
         return
     if not table.primary_keys:
-        raise refusal(
-            "E217",
-            f'table "{table.name.parts[-1].name}" has no PRIMARY KEY',
-            table.name.span,
-            secondary=(Label(topic.span, "its messages are the last row of each key"),),
-            help="declare it before WITH: (…, PRIMARY KEY (k) NOT ENFORCED);"
+        raise _without_key(
+            table,
+            topic,
+            "declare it before WITH: (…, PRIMARY KEY (k) NOT ENFORCED);"
             " or write CREATE STREAM, if rows are only appended",
         )
+
+
+def _without_key(table: syntax.CreateTable, topic: syntax.TableOption, help_: str) -> Refusal:
+    return refusal(
+        "E217",
+        f'table "{table.name.parts[-1].name}" has no PRIMARY KEY',
+        table.name.span,
+        secondary=(Label(topic.span, "its messages are the last row of each key"),),
+        help=help_,
+    )
 
 
 def _key_options(

@@ -46,6 +46,19 @@ CREATE VIEW totals AS SELECT i, b, SUM(i) AS s FROM t GROUP BY i, b;
         ("SELECT CAST(b AS VARCHAR(3)) AS b, i FROM totals", ()),
         ("SELECT CAST(at AS STRING) AS s FROM (SELECT DISTINCT at FROM t)", (("s",),)),
         ("SELECT CAST(x AS STRING) AS x FROM (SELECT DISTINCT CAST(b AS DOUBLE) AS x FROM t)", ()),
+        # The bounds of windows are whole milliseconds, if their size is; a time need not be.
+        (
+            "SELECT k, WINDOWSTART AS s, COUNT(*) AS n FROM t WINDOW TUMBLING (SIZE 1 HOUR) GROUP BY k",
+            (("k", "s"),),
+        ),
+        (
+            (
+                "SELECT EPOCH_MILLIS(window_end) AS e, COUNT(*) AS n"
+                " FROM TUMBLE(t, at, INTERVAL '0.0005' SECOND) GROUP BY window_end"
+            ),
+            (),
+        ),
+        ("SELECT EPOCH_MILLIS(at) AS ms FROM (SELECT DISTINCT at FROM t)", ()),
         # A DECIMAL that does not fit fails its row; one with fewer digits of fraction is rounded.
         ("SELECT CAST(d AS DECIMAL(5, 2)) AS d FROM (SELECT DISTINCT b * 0.01 AS d FROM t)", ()),
         (
