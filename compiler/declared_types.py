@@ -2,75 +2,98 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Final
 
 from fsql.compiler import syntax
 from fsql.compiler.binder.expressions.type_names import is_type_name
 from fsql.compiler.diagnostics import Diagnostic, FsqlError, Label
-from fsql.compiler.syntax.rewrite import rewrite
+from fsql.compiler.syntax.rewrite import records, rewrite
+from fsql.compiler.text.limits import check_syntax
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from fsql.compiler.text.source import SourceText
+
+PARTS_MAX: Final = 10_000
+"""The number of parts of all types in place of names: each name may stand for several that do, too."""
 
 
 def with_declared_types(script: syntax.Script) -> syntax.Script:
     """Return the script with the types that CREATE TYPE declares in place of their names.
 
     Raises:
-        FsqlError: E205, if there is a type of that name; E216, if DROP TYPE names none.
+        FsqlError: E108 or E109, if types become too large; E205, if there is a type of that name; E216, if
+            DROP TYPE names none.
     """
     if not any(isinstance(each, syntax.DeclaredType) for each in script.statements):
         return script
-    declared: dict[str, syntax.CreateType] = {}
+    types = _DeclaredTypes(script.source)
     statements: list[syntax.Statement] = []
     for statement in script.statements:
-        changed = rewrite(statement, lambda record: _without_name(record, declared))
+        changed = rewrite(statement, types.in_place_of)
         match changed:
             case syntax.CreateType():
-                _check_is_new(changed, declared, script)
-                declared.setdefault(changed.name.name.upper(), changed)
-            case syntax.DropType(name=name, if_exists=if_exists):
-                if declared.pop(name.name.upper(), None) is None and not if_exists:
-                    message = f'type "{name.name}" does not exist'
-                    raise FsqlError([Diagnostic("E216", message, Label(name.span))], script.source)
+                types.declare(changed)
+            case syntax.DropType():
+                types.drop(changed)
             case _:
                 statements.append(changed)
-    return replace(script, statements=tuple(statements))
+    result = replace(script, statements=tuple(statements))
+    check_syntax(result)
+    return result
 
 
-def _without_name(
-    record: syntax.Syntax, declared: Mapping[str, syntax.CreateType]
-) -> syntax.Syntax:
-    """Return the type that a name stands for, at the place of the name; others as they are."""
-    if not isinstance(record, syntax.TypeName) or record.numbers or record.arguments:
-        return record
-    found = declared.get(record.name)
-    if found is None:
-        return record
-    return replace(found.type, span=record.span, not_null=record.not_null)
+@dataclass(slots=True)
+class _DeclaredTypes:
+    """The types that a script has declared so far, by name in upper case."""
 
+    source: SourceText
+    by_name: dict[str, syntax.CreateType] = field(default_factory=dict)
+    parts: int = 0
 
-def _check_is_new(
-    statement: syntax.CreateType,
-    declared: Mapping[str, syntax.CreateType],
-    script: syntax.Script,
-) -> None:
-    """Check that there is no type of a name yet.
+    def in_place_of(self, record: syntax.Syntax) -> syntax.Syntax:
+        """Return the type that a name stands for, at the place of the name; others as they are.
 
-    Raises:
-        FsqlError: E205.
-    """
-    name = statement.name
-    first = declared.get(name.name.upper())
-    places: tuple[Label, ...] = ()
-    if is_type_name(name.name.upper()):
-        message = f'"{name.name}" is a type of the language'
-    elif first is not None and not statement.if_not_exists:
-        message = f'type "{name.name}" is declared more than once'
-        places = (Label(first.name.span, "first here"),)
-    else:
-        return
-    raise FsqlError(
-        [Diagnostic("E205", message, Label(name.span), secondary=places)], script.source
-    )
+        Raises:
+            FsqlError: E109.
+        """
+        if not isinstance(record, syntax.TypeName) or record.numbers or record.arguments:
+            return record
+        found = self.by_name.get(record.name)
+        if found is None:
+            return record
+        self.parts += sum(isinstance(each, syntax.TypeName) for each in records(found.type))
+        if self.parts > PARTS_MAX:
+            message = f"the types of CREATE TYPE have more than {PARTS_MAX:,} parts in all"
+            raise FsqlError([Diagnostic("E109", message, Label(record.span))], self.source)
+        return replace(found.type, span=record.span, not_null=record.not_null)
+
+    def declare(self, statement: syntax.CreateType) -> None:
+        """Add a type.
+
+        Raises:
+            FsqlError: E205.
+        """
+        name = statement.name
+        first = self.by_name.setdefault(name.name.upper(), statement)
+        places: tuple[Label, ...] = ()
+        if is_type_name(name.name.upper()):
+            message = f'"{name.name}" is a type of the language'
+        elif first is not statement and not statement.if_not_exists:
+            message = f'type "{name.name}" is declared more than once'
+            places = (Label(first.name.span, "first here"),)
+        else:
+            return
+        diagnostic = Diagnostic("E205", message, Label(name.span), secondary=places)
+        raise FsqlError([diagnostic], self.source)
+
+    def drop(self, statement: syntax.DropType) -> None:
+        """Remove a type.
+
+        Raises:
+            FsqlError: E216.
+        """
+        name = statement.name
+        if self.by_name.pop(name.name.upper(), None) is None and not statement.if_exists:
+            message = f'type "{name.name}" does not exist'
+            raise FsqlError([Diagnostic("E216", message, Label(name.span))], self.source)

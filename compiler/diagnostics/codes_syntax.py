@@ -67,7 +67,7 @@ SYNTAX_ROWS: Final[tuple[Row, ...]] = (
     (
         "E109",
         "list too long",
-        "A list has at most 10,000 items.",
+        "A list has at most 10,000 items, and the types that CREATE TYPE names at most 10,000 parts in all.",
         "Store the items in a table and join it.",
         "SELECT a FROM t WHERE a IN (1, 2, …);  -- 10,001 items",
     ),

@@ -161,3 +161,21 @@ def test_what_would_grow_without_bound_is_refused(query: str) -> None:
             DECLARED,
         )
     assert {diagnostic.code for diagnostic in caught.value.diagnostics} == {"E315"}
+
+
+@pytest.mark.parametrize(
+    ("body", "count", "code"),
+    [
+        ("ROW<a p{i}, b p{i}>", 200, "E109"),
+        ("ROW<a p{i}>", 200, "E109"),
+        (nested(120, "ROW<a @>", "p{i}"), 2, "E108"),
+    ],
+    ids=["doubled", "chain", "deep"],
+)
+def test_types_that_name_types_do_not_grow_without_bound(body: str, count: int, code: str) -> None:
+    types = ["CREATE TYPE p0 AS ROW<a INT, b INT>"]
+    types += [f"CREATE TYPE p{i + 1} AS {body.format(i=i)}" for i in range(count)]
+    table = "CREATE TABLE t (p p2) WITH ('connector' = 'blackhole');\n"
+    with pytest.raises(FsqlError) as caught:
+        compile_script(SourceText("types.sql", ";\n".join([*types, table])), DECLARED)
+    assert {diagnostic.code for diagnostic in caught.value.diagnostics} == {code}
