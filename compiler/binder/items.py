@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from itertools import zip_longest
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from fsql.compiler import syntax
 from fsql.compiler.binder.expressions import records
@@ -148,14 +149,23 @@ def _name_of(binder: ExpressionBinder, reference: syntax.ColumnReference) -> str
     return name
 
 
+class _StarColumn(NamedTuple):
+    """A column of `*`: its name, that in ksqlDB if it is another one, and the name of its relation."""
+
+    name: str
+    expression: Expression
+    join_name: str | None
+    relation: str | None
+
+
 def _star(binder: ExpressionBinder, star: syntax.Star) -> Iterator[Item]:
     """Yield an item for each visible column, or for those that the star's qualifier has."""
     columns = _columns_of(binder, star)
     replaced = {each.alias: each for each in star.replaced if each.alias is not None}
-    named = (*star.without, *replaced)
-    _check_named_columns(star, named, [column for column, _, _ in columns])
-    for column, expression, join_name in columns:
-        name = next((name for name in named if matches(name, column)), None)
+    named = [*zip_longest(star.without, star.relations), *((name, None) for name in replaced)]
+    _check_named_columns(star, named, columns)
+    for column, expression, join_name, relation in columns:
+        name = next((name for name, of in named if _names(name, of, column, relation)), None)
         if name in replaced:
             yield Item(
                 binder.bind_and_check_size(replaced[name].expression),
@@ -168,12 +178,8 @@ def _star(binder: ExpressionBinder, star: syntax.Star) -> Iterator[Item]:
             yield Item(expression, column, star.span, None, join_name=join_name)
 
 
-def _columns_of(
-    binder: ExpressionBinder, star: syntax.Star
-) -> list[tuple[str, Expression, str | None]]:
+def _columns_of(binder: ExpressionBinder, star: syntax.Star) -> list[_StarColumn]:
     """Return the columns of `*`, of the relation t for `t.*`, or the fields of the ROW a for `a.*`.
-
-    Each has its name and that in ksqlDB, if that is another one.
 
     Raises:
         Refusal: E203 to E220.
@@ -181,35 +187,53 @@ def _columns_of(
     fields = binder.scope.fields
     if not star.qualifier:
         own = [field for field in fields if not field.merged]
-        return [(each.name, each.expression, _name_in_star(binder, each)) for each in own]
+        return [_star_column(binder, each) for each in own]
     (first, *inside) = star.qualifier
     own = [each for each in fields if matches(first, each.qualifier)]
     if own and not inside:
-        return [(each.name, each.expression, _name_in_star(binder, each)) for each in own]
+        return [_star_column(binder, each) for each in own]
     if not own and not binder.scope.find(first):
         known = names_text(binder.scope.qualifiers())
         label = f"FROM has {known}" if known else ""
         raise refusal("E203", f'table "{first.name}" is not in FROM', first.span, label)
     span = first.span.to(star.qualifier[-1].span)
     row = binder.bind_and_check_size(syntax.ColumnReference(span, star.qualifier))
-    return [(name, field, None) for name, field in records.fields(row, span)]
+    return [_StarColumn(name, field, None, None) for name, field in records.fields(row, span)]
+
+
+def _star_column(binder: ExpressionBinder, each: Field) -> _StarColumn:
+    return _StarColumn(each.name, each.expression, _name_in_star(binder, each), each.qualifier)
+
+
+def _names(
+    name: syntax.Identifier, of: syntax.Identifier | None, column: str, relation: str | None
+) -> bool:
+    """Return whether `name`, or `of.name`, is that column of a relation."""
+    return matches(name, column) and (of is None or matches(of, relation))
 
 
 def _check_named_columns(
-    star: syntax.Star, names: Sequence[syntax.Identifier], columns: Sequence[str]
+    star: syntax.Star,
+    names: Sequence[tuple[syntax.Identifier, syntax.Identifier | None]],
+    columns: Sequence[_StarColumn],
 ) -> None:
     """Check that each name after a star is one of the star's columns, and occurs once.
 
     Raises:
         Refusal: E203, E205, E209 if no column is left.
     """
-    for index, name in enumerate(names):
-        found = [column for column in columns if matches(name, column)]
+    for index, (name, of) in enumerate(names):
+        found = [each for each in columns if _names(name, of, each.name, each.relation)]
         if not found:
-            raise no_column(name, columns, label="not a column of *")
-        if any(matches(other, found[0]) for other in names[:index]):
+            shown = [each.name for each in columns if of is None or matches(of, each.relation)]
+            raise no_column(name, shown, label=f"not a column of {of.name if of else '*'}")
+        column = found[0]
+        if any(_names(*other, column.name, column.relation) for other in names[:index]):
             raise refusal("E205", f'"{name.name}" is named twice after *', name.span)
-    if all(any(matches(name, column) for name in star.without) for column in columns):
+    without = [*zip_longest(star.without, star.relations)]
+    if all(
+        any(_names(*each, column.name, column.relation) for each in without) for column in columns
+    ):
         raise refusal(
             "E209", "EXCLUDE leaves no column of *", star.span, help="keep at least one column"
         )

@@ -17,7 +17,7 @@ _CALLED: Final = frozenset({
 })  # fmt: skip
 """The kinds of tokens that a bracket follows without a space: names of functions and types."""
 _TIGHT: Final = frozenset({")", "]", "[]", "}", ",", ";", ".", "::"})
-_SIGNED: Final = frozenset({"unary", "complement"})
+_SIGNED: Final = frozenset({"unary", "complement", "position_from_end"})
 _NAMES: Final = frozenset({"names", "table_elements", "subquery", "parameters"})
 
 

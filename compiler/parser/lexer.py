@@ -49,6 +49,7 @@ _TEXT: Final = re.compile(
       (?P<space> [ \t\r\n\f]++ | --[^\r\n]*+ | /\*(?!\+).*?\*/ )
     | (?P<NUMBER> (?: [0-9]++ (?:\.[0-9]*+)? | \.[0-9]++ ) (?:[eE][+-]?[0-9]++)? )
     | (?P<OCTETS> [xX]'[^']*+' )
+    | (?P<ESCAPES> [eE]' (?: [^'\\]++ | \\. | '' )*+ ' )
     | (?P<WORD> [{_NAME_CHARACTER}]++ )
     | (?P<STRING> '[^']*+(?:''[^']*+)*+' )
     | (?P<QUOTED_NAME> "[^"]*+(?:""[^"]*+)*+" | `[^`]*+(?:``[^`]*+)*+` )
@@ -56,6 +57,10 @@ _TEXT: Final = re.compile(
     | (?P<open> /\* | ['"`] )
     """
 )
+_ESCAPE: Final = re.compile(
+    r"(?s)\\(?:([0-7]{1,3})|x([0-9A-Fa-f]{1,2})|(u[0-9A-Fa-f]{4}|U[0-9A-Fa-f]{8})|(.))|''"
+)
+_ESCAPED: Final = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
 _AFTER_NUMBER: Final = re.compile(rf"[{_NAME_CHARACTER}.]+")
 _NEVER: Final = re.compile(
     "[\x00-\x08\x0b\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
@@ -139,9 +144,40 @@ def _make_token(text: ExpandedText, match: re.Match[str]) -> Token:
         content = content[1:-1].replace(quote * 2, quote)
     if kind == "OCTETS":
         content = content[2:-1]
+    if kind == "ESCAPES":
+        kind, content = "STRING", _unescape(text, content, start, end)
     if kind == "QUOTED_NAME" or (kind == "WORD" and not content.isascii()):
         _check_name(text, content, start, end, quoted=kind == "QUOTED_NAME")
     return Token(kind, content, start, end)
+
+
+def _unescape(text: ExpandedText, written: str, start: int, end: int) -> str:
+    r"""Return the text of `E'…'`, as PostgreSQL reads it: `\n`, `\x41`, `\101`, `\u00e9`, and `\\`.
+
+    Octal and hexadecimal numbers are octets of UTF-8.
+    """
+
+    def octets(found: re.Match[str]) -> bytes:
+        octal, hexadecimal, point, other = found.groups()
+        if octal or hexadecimal:
+            return bytes([int(octal, 8) & 0xFF if octal else int(hexadecimal, 16)])
+        if point:
+            return chr(int(point[1:], 16)).encode()
+        return (_ESCAPED.get(other, other) if other else found[0][0]).encode()
+
+    made, done = bytearray(), 2
+    try:
+        for found in _ESCAPE.finditer(written, 2, len(written) - 1):
+            made += written[done : found.start()].encode() + octets(found)
+            done = found.end()
+        content = (made + written[done:-1].encode()).decode()
+    except (OverflowError, ValueError):
+        content = "\0"
+    if "\0" in content:
+        label = Label(text.span(start, end), "not the UTF-8 of a text without U+0000")
+        message = "the escapes of the string are invalid"
+        raise text.error(Diagnostic("E101", message, label))
+    return content
 
 
 def _check_name(text: ExpandedText, name: str, start: int, end: int, *, quoted: bool) -> None:

@@ -19,12 +19,14 @@ if TYPE_CHECKING:
 class Star(Syntax):
     """`*` or `t.*`, in a select list or as the argument of COUNT.
 
-    `without` are the columns of EXCLUDE or EXCEPT, `replaced` the items of REPLACE.
+    `without` are the columns of EXCLUDE or EXCEPT, `replaced` the items of REPLACE.  `relations` are those
+    that are written before the columns, None where there is none; it may be shorter than `without`.
     """
 
     qualifier: tuple[Identifier, ...] = ()
     without: tuple[Identifier, ...] = ()
     replaced: tuple[SelectItem, ...] = ()
+    relations: tuple[Identifier | None, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -82,8 +82,22 @@ def bind_cast(binder: ExpressionBinder, cast: syntax.Cast) -> Expression:
             return bind_literal(interval_of_words(cast.operand, words[1:], cast.span), binder.zone)
         if words[0] == "BYTEA" and "\\" in cast.operand.value:
             return octets_of_postgres(cast.operand)
-    operand = binder.bind(cast.operand)
+    operand = _untyped(cast, binder.zone) or binder.bind(cast.operand)
     return _exact(operand, cast, binder.zone) or cast_bound(operand, cast, binder.zone)
+
+
+def _untyped(cast: syntax.Cast, zone: str) -> Expression | None:
+    """Return an empty ARRAY or MAP, or an ARRAY of NULLs, with the type of its cast; None for others."""
+    operand = cast.operand
+    if not isinstance(operand, syntax.ArrayConstructor | syntax.MapConstructor):
+        return None
+    wanted = Kind.ARRAY if isinstance(operand, syntax.ArrayConstructor) else Kind.MAP
+    nulls = all(isinstance(item, syntax.NullLiteral) for item in operand.items)
+    if not nulls or (wanted is Kind.MAP and operand.items):
+        return None
+    target = bind_type(cast.type, zone)
+    value = (None,) * len(operand.items)
+    return Literal(target, nullable=False, value=value) if target.kind is wanted else None
 
 
 def _exact(operand: Expression, cast: syntax.Cast, zone: str) -> Expression | None:

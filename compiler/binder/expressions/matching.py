@@ -11,7 +11,7 @@ from fsql.compiler.binder.report import refusal
 from fsql.compiler.expression import Literal
 from fsql.compiler.functions.evaluate import constant_value
 from fsql.compiler.functions.table import FUNCTIONS
-from fsql.compiler.sqltypes import STRING
+from fsql.compiler.sqltypes import BOOLEAN, STRING, Kind
 
 if TYPE_CHECKING:
     from fsql.compiler.binder.expressions.expression import ExpressionBinder
@@ -47,6 +47,8 @@ def _replace_escape(pattern: Expression, escape: syntax.Expression) -> Expressio
 def bind_like(binder: ExpressionBinder, like: syntax.Like) -> Expression:
     r"""Bind `a [NOT] LIKE 'pattern' [ESCAPE 'c']`; ILIKE compares in lower case."""
     operand, pattern = binder.bind(like.operand), binder.bind(like.pattern)
+    if pattern.type.kind is Kind.NULL and operand.type.kind in {Kind.STRING, Kind.NULL}:
+        return Literal(BOOLEAN, nullable=True, value=None)
     if like.escape is not None:
         pattern = _replace_escape(pattern, like.escape)
     if like.ignore_case:

@@ -87,7 +87,12 @@ def bind_round_time(binder: ExpressionBinder, written: syntax.RoundTime) -> Expr
 def bind_array(binder: ExpressionBinder, array: syntax.ArrayConstructor) -> Expression:
     """Bind `ARRAY[a, b]`."""
     if not array.items:
-        raise refusal("E206", "the empty array has no type", array.span)
+        raise refusal(
+            "E206",
+            "the empty array has no type",
+            array.span,
+            help="cast it: CAST(ARRAY[] AS ARRAY<STRING>)",
+        )
     elements = unify(
         [(binder.bind(item), item.span) for item in array.items], "elements are {} and {}"
     )

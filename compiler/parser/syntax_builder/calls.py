@@ -267,6 +267,13 @@ def lambda_(
     return syntax.Lambda(span, tuple(names), body)
 
 
+def barred_lambda(
+    span: Span, parameter: syntax.Identifier, body: syntax.Expression
+) -> syntax.Lambda:
+    """Return `|x| a`."""
+    return syntax.Lambda(span, (parameter,), body)
+
+
 def key_value(span: Span, key: syntax.Expression, value: syntax.Expression) -> _Pair:
     """Return `KEY 'a' VALUE b`."""
     return _Pair(span, key, value)

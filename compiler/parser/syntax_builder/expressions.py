@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 from typing import cast as typed
 
@@ -204,18 +203,6 @@ def in_subquery(
     return syntax.InSubquery(span, operand, query, negated is not None)
 
 
-def like(
-    span: Span,
-    operand: syntax.Expression,
-    negated: Token | None,
-    token: Token,
-    pattern: syntax.Expression,
-    escape: syntax.Expression | None,
-) -> syntax.Like:
-    """Return `a LIKE pattern`."""
-    return syntax.Like(span, operand, pattern, escape, negated is not None, token.kind == "ILIKE")
-
-
 _SIGNS: Final = {
     "~": "REGEXP_LIKE",
     "!~": "REGEXP_LIKE",
@@ -238,49 +225,6 @@ def sign_match(
     return syntax.Not(span, found) if negated else found
 
 
-def similar(
-    span: Span,
-    operand: syntax.Expression,
-    negated: Token | None,
-    pattern: syntax.Expression,
-    escape: syntax.Expression | None,
-) -> syntax.Expression:
-    """Return `a SIMILAR TO pattern ESCAPE '!'` as a call, whose pattern has backslashes.
-
-    Raises:
-        FsqlError: E101 for an escape that is not one character.
-    """
-    if escape is not None:
-        pattern = _with_backslashes(pattern, escape)
-    found = _call(span, "SIMILAR_TO", operand, pattern)
-    return syntax.Not(span, found) if negated is not None else found
-
-
-def _with_backslashes(
-    pattern: syntax.Expression, escape: syntax.Expression
-) -> syntax.StringLiteral:
-    """Return a pattern with backslashes instead of another escape character.
-
-    Raises:
-        FsqlError: E101.
-    """
-    for part in (pattern, escape):
-        if not isinstance(part, syntax.StringLiteral):
-            message = "pattern of SIMILAR TO … ESCAPE is not a text"
-            raise FsqlError([Diagnostic("E101", message, Label(part.span, "write it here"))])
-    assert isinstance(pattern, syntax.StringLiteral)
-    assert isinstance(escape, syntax.StringLiteral)
-    if len(escape.value) != 1:
-        message = "ESCAPE is not one character"
-        raise FsqlError([Diagnostic("E101", message, Label(escape.span))])
-    other = {"\\": r"\\", escape.value: "\\"}
-    made, escaped = "", False
-    for sign in pattern.value:
-        made += sign if escaped else other.get(sign, sign)
-        escaped = not escaped and sign == escape.value
-    return replace(pattern, value=made)
-
-
 def is_json(
     span: Span, operand: syntax.Expression, negated: Token | None, kind: Token | None
 ) -> syntax.Expression:
@@ -297,6 +241,11 @@ def json_step(
     if token.text == "->" and isinstance(step, syntax.ColumnReference):
         return syntax.ArrowAccess(span, operand, step.parts[0])
     return _call(span, _SIGNS[token.text], operand, step)
+
+
+def position_from_end(span: Span, _sign: Token, number: syntax.NumberLiteral) -> syntax.Unary:
+    """Return the position of `a -> -1`."""
+    return syntax.Unary(span, "-", number)
 
 
 def _call(span: Span, name: str, *arguments: syntax.Expression) -> syntax.FunctionCall:

@@ -244,22 +244,38 @@ def select_expression(
 def changed_star(
     span: Span,
     star: syntax.Star,
-    without: tuple[syntax.Identifier, ...],
+    without: tuple[syntax.QualifiedName, ...],
     replaced: tuple[syntax.SelectItem, ...],
 ) -> syntax.Star:
-    """Return `*` or `t.*`, with the columns of its EXCLUDE and REPLACE."""
-    return syntax.Star(span, star.qualifier, without, replaced)
+    """Return `*` or `t.*`, with the columns of its EXCLUDE and REPLACE.
+
+    Raises:
+        FsqlError: E101 for a column with more than the name of its relation before it.
+    """
+    for name in without:
+        if len(name.parts) > 2:
+            label = Label(name.span, "more than a relation and a column")
+            message = "a column after EXCLUDE has too many names"
+            raise FsqlError([Diagnostic("E101", message, label, helps=("write t.a",))])
+    names = tuple(name.parts[-1] for name in without)
+    relations = tuple(name.parts[0] if len(name.parts) == 2 else None for name in without)
+    return syntax.Star(span, star.qualifier, names, replaced, relations if any(relations) else ())
 
 
 def star_without(
     _span: Span,
     _word: object = None,
-    names: tuple[syntax.Identifier, ...] | syntax.Identifier | None = None,
-) -> tuple[syntax.Identifier, ...]:
-    """Return the names of `EXCLUDE (a, b)`, `EXCLUDE a` or `EXCEPT (a, b)`."""
+    names: tuple[syntax.QualifiedName, ...] | syntax.Identifier | None = None,
+) -> tuple[syntax.QualifiedName, ...]:
+    """Return the names of `EXCLUDE (a, t.b)`, `EXCLUDE a` or `EXCEPT (a, t.b)`."""
     if names is None:
         return ()
-    return names if isinstance(names, tuple) else (names,)
+    return names if isinstance(names, tuple) else (syntax.QualifiedName(names.span, (names,)),)
+
+
+def excluded(_span: Span, *names: syntax.QualifiedName) -> tuple[syntax.QualifiedName, ...]:
+    """Return the names of `(a, t.b)`."""
+    return names
 
 
 def star_replacements(
