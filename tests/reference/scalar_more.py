@@ -284,6 +284,13 @@ def part_of_json(text: str, step: Any) -> str | None:
     return json.dumps(found, ensure_ascii=False, separators=(",", ":"))
 
 
+def text_of_part(text: str, step: Any) -> str | None:
+    """Return the same part, a string without its quotes and null as NULL."""
+    found = part_of_json(text, step)
+    value = None if found is None else json.loads(found)
+    return value if value is None or isinstance(value, str) else found
+
+
 def is_json(text: str, kind: str) -> bool:
     """Say whether a text is JSON of a kind."""
     try:
@@ -340,6 +347,7 @@ MORE_FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {
     "json_strip_nulls": stripped_nulls,
     "is_json": is_json,
     "json_get": part_of_json,
+    "json_get_text": text_of_part,
     "json_document": lambda a: written(parsed(a)),
     "regexp_ilike": lambda a, b: re.search(b, a, re.IGNORECASE) is not None,
 }
