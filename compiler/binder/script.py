@@ -152,6 +152,7 @@ class _ScriptBinder:
         self._written: dict[str, Written] = {}
         self._single: TableEntry | None = None
         self._lifetime: Lifetime | None = None
+        self._looked_up: set[int] = set()
 
     def bind(self) -> Job:
         """Return the job.
@@ -177,7 +178,7 @@ class _ScriptBinder:
         """
         entries = {entry.ordinal: entry for entry in self.catalog.job_tables()}
         check_deliveries([insert.sink for insert in inserts], entries.values())
-        job = Job(decide_times(inserts, entries))
+        job = Job(decide_times(inserts, entries, self._looked_up))
         check_ordinals(job, entries)
         return job
 
@@ -194,6 +195,7 @@ class _ScriptBinder:
             self._surroundings.infer,
             TimeToLive(self._lifetime),
             self._idle,
+            looked_up=self._looked_up,
         )
         match statement:
             case syntax.Insert():

@@ -123,3 +123,38 @@ def test_rows_have_the_row_of_their_key() -> None:
         check(case, schedules=1)
         check_snapshots(case, case.expected, roots_of(case), Random(seed), met)
     assert all(met[name] for name in ("found", "none", "rows restored")), met
+
+
+WITHOUT_TIME = """
+CREATE TABLE sink (id BIGINT, v BIGINT) WITH ('connector' = 'blackhole');
+INSERT INTO sink SELECT o.id, p.v
+FROM orders AS o LEFT JOIN people FOR SYSTEM_TIME AS OF PROCTIME() AS p ON o.k = p.k;
+"""
+
+ORDERS = (
+    "CREATE TABLE orders (id BIGINT, k STRING) WITH ('connector' = 'file', 'path' = 'o.jsonl');"
+)
+
+PEOPLE = """
+CREATE TABLE people (k STRING, v BIGINT, PRIMARY KEY (k) NOT ENFORCED)
+    WITH ('connector' = 'file', 'path' = 'p.jsonl');
+"""
+
+
+@pytest.mark.parametrize("orders_first", [False, True])
+def test_rows_are_found_where_no_table_has_event_time(*, orders_first: bool) -> None:
+    tables = (ORDERS, PEOPLE) if orders_first else (PEOPLE, ORDERS)
+    text = "".join(tables) + WITHOUT_TIME
+    job = bind(parse_script(SourceText("lookup", text)), DECLARED).job
+    orders: Splits = [[(1, "a"), (2, "b")], [(3, "c"), (4, None)]]
+    people: Splits = [[("b", 1), ("a", 2), ("d", 3), ("d", 4), ("b", 5)]]
+    inputs = (orders, people) if orders_first else (people, orders)
+    case = Case("lookup without event time", text, job, dict(enumerate(inputs)))
+    (lines,) = ([line for _, line in each] for each in case.expected.released)
+    assert sorted(lines) == [
+        '{"id":1,"v":2}',
+        '{"id":2,"v":5}',
+        '{"id":3,"v":null}',
+        '{"id":4,"v":null}',
+    ]
+    check(case, schedules=2)

@@ -25,7 +25,7 @@ from fsql.compiler.logical import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from fsql.compiler.binder.catalog import TableEntry
 
@@ -33,9 +33,11 @@ _TIMES_OF_CLOCKS: Final = (TimeKind.EVENT, TimeKind.ARRIVAL)
 
 
 def decide_times(
-    inserts: Sequence[Insert], entries: Mapping[int, TableEntry]
+    inserts: Sequence[Insert], entries: Mapping[int, TableEntry], looked_up: Collection[int]
 ) -> tuple[Insert, ...]:
     """Return the INSERTs with the kind of time of every table decided; `entries` are the tables by ordinal.
+
+    Those of `looked_up` come before others, although no table has event time.
 
     Raises:
         Refusal: E312, if the kinds cannot be combined.
@@ -67,7 +69,8 @@ def decide_times(
 
     def decide_time(scan: Scan) -> Plan:
         table = scan.table
-        time, row_time = times[table.ordinal] or undecided, table.ordinal in timed
+        own = TimeKind.START if table.ordinal in looked_up else undecided
+        time, row_time = times[table.ordinal] or own, table.ordinal in timed
         made = Scan(replace(table, time=time, row_time=row_time), scan.scan_number)
         if row_time == table.row_time:
             return made

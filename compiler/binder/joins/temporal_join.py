@@ -101,6 +101,11 @@ def join_versions(
     if versions is None:
         right, rest = _filtered(left, right, rest, context, changed=changed is not None)
     if versions is None or time is None:
+        # Without event time in the job, rows of both sides would come by their numbers.
+        read_before = {table.ordinal for table in tables(left.plan)}
+        context.looked_up.update(
+            table.ordinal for table in tables(right.plan) if table.ordinal not in read_before
+        )
         plan = with_rows_at_rest(kind, left.plan, right.plan, pairs)
     else:
         plan = with_versions(
