@@ -90,7 +90,7 @@ MAPS: Final = (
     ),
     Function(
         "map_from_arrays",
-        ("MAP_FROM_ARRAYS", "AS_MAP"),
+        ("MAP_FROM_ARRAYS", "AS_MAP", "MAP_FROM_KEY_VALUES"),
         (Signature((TypeVariable.KEYS, TypeVariable.VALUES), _MAP, _map_of_arrays, fallible=True),),
     ),
     Function(
@@ -126,7 +126,7 @@ MAPS: Final = (
     ),
     Function(
         "map_concat",
-        ("MAP_CONCAT", "MAP_UNION"),
+        ("MAP_CONCAT", "MAP_UNION", "MAP_CAT"),
         (Signature((_MAP,), _MAP, _concat, variadic=True),),
     ),
     Function(

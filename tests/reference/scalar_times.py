@@ -176,6 +176,7 @@ TIME_FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {
     "format_time": hour_and_minute,
     "parse_time": hour_of_text,
     "epoch_millis": lambda a: a // 1000,
+    "epoch_micros": lambda a: a,
     "timestamp_add": later,
     "timestamp_diff": units_between,
     "timestamp_millis": lambda a: a * 1000,

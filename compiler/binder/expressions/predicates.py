@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import groupby
 from typing import TYPE_CHECKING, Final
 
+from fsql.compiler import syntax
 from fsql.compiler.binder.expressions.operators import call, combine_balanced, make_call, unify
 from fsql.compiler.binder.expressions.pseudo_columns import compared_with_text
 from fsql.compiler.binder.report import refusal
@@ -14,7 +15,6 @@ from fsql.compiler.sqltypes import BOOLEAN, STRUCTURED, Kind
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from fsql.compiler import syntax
     from fsql.compiler.binder.expressions.expression import ExpressionBinder
     from fsql.compiler.text.source import Span
 
@@ -51,12 +51,40 @@ def bind_logical(binder: ExpressionBinder, logical: syntax.Logical) -> Expressio
 
 def bind_comparison(binder: ExpressionBinder, comparison: syntax.Comparison) -> Expression:
     """Bind `a = b` and the other comparisons."""
+    of_parts = _compare_rows(binder, comparison)
+    if of_parts is not None:
+        return of_parts
     left, right = binder.bind(comparison.left), binder.bind(comparison.right)
     left = compared_with_text(left, comparison.left, comparison.right)
     right = compared_with_text(right, comparison.right, comparison.left)
     return compare(
         comparison.operator, (left, comparison.left.span), (right, comparison.right.span)
     )
+
+
+def _compare_rows(binder: ExpressionBinder, comparison: syntax.Comparison) -> Expression | None:
+    """Return `(a, b) < (c, d)` as `a < c OR a = c AND b < d`; None for other comparisons.
+
+    Raises:
+        Refusal: E206 if the rows differ in length.
+    """
+    left, right, operator = comparison.left, comparison.right, comparison.operator
+    if not isinstance(left, syntax.RowConstructor) or not isinstance(right, syntax.RowConstructor):
+        return None
+    if operator in {"=", "<>"} or not left.items:
+        return None
+    if len(left.items) != len(right.items):
+        message = f"rows of {len(left.items)} and {len(right.items)} values are compared"
+        raise refusal("E206", message, comparison.span)
+    pairs = [
+        ((binder.bind(one), one.span), (binder.bind(other), other.span))
+        for one, other in zip(left.items, right.items, strict=True)
+    ]
+    made = compare(operator, *pairs[-1])
+    for one, other in reversed(pairs[:-1]):
+        equal = call("and", compare("=", one, other), made)
+        made = call("or", compare(operator[0], one, other), equal)
+    return made
 
 
 def compare(

@@ -3,6 +3,8 @@
 If there are several, the elements at one index become a row, with NULL for shorter arrays:
 
     UNNEST(a, b)   →   UNNEST(TRANSFORM(SEQUENCE(1, n, 1), i -> ROW(a[i], b[i]))), n the greatest length
+
+A series of times is one of microseconds since 1970.
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from fsql.compiler import syntax
 from fsql.compiler.binder.expressions.operators import call, make_call
+from fsql.compiler.binder.expressions.time_zone import in_zone, utc_to_instant
 from fsql.compiler.binder.report import not_implemented, refusal
 from fsql.compiler.expression import (
     Call,
@@ -21,7 +24,8 @@ from fsql.compiler.expression import (
     LambdaFunction,
     Literal,
 )
-from fsql.compiler.sqltypes import BIGINT, Kind, array_of, row_of
+from fsql.compiler.functions.evaluate import constant_value
+from fsql.compiler.sqltypes import BIGINT, INTERVAL, Kind, array_of, row_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -99,6 +103,8 @@ def _bind_array(binder: ExpressionBinder, written: syntax.Expression) -> Express
 def bind_series(binder: ExpressionBinder, written: syntax.TableFunction) -> Expression:
     """Return the array of `GENERATE_SERIES(from, to [, step])`; the step is 1 unless it is given.
 
+    Times have a constant INTERVAL as the step.
+
     Raises:
         Refusal: E2xx to E4xx.
     """
@@ -107,16 +113,54 @@ def bind_series(binder: ExpressionBinder, written: syntax.TableFunction) -> Expr
         if isinstance(each, syntax.NamedArgument | syntax.TableArgument | syntax.Descriptor):
             raise not_implemented("named arguments and tables as arguments of functions", each.span)
         bounds.append(binder.bind_and_check_size(each))
-    made = None
-    if len(bounds) in {2, 3}:
+    made = _series_of_times(bounds, written, binder)
+    if made is None and len(bounds) in {2, 3}:
         made = make_call("sequence", *bounds, *[_ONE] * (3 - len(bounds)))
     if made is None:
         raise refusal(
             "E401",
             f"function {SERIES} does not take ({', '.join(str(each.type) for each in bounds)})",
             written.span,
-            note=f"it is {SERIES}(BIGINT, BIGINT) or {SERIES}(BIGINT, BIGINT, BIGINT)",
-            help="compute times from the numbers: at + n * INTERVAL '1' HOUR",
+            note=f"it is {SERIES}(BIGINT, BIGINT), {SERIES}(BIGINT, BIGINT, BIGINT) or"
+            f" {SERIES}(TIMESTAMP, TIMESTAMP, INTERVAL)",
+            help="compute times by months from numbers: at + n * INTERVAL '1' MONTH",
         )
     binder.source_spans.add(made, written.span)
     return made
+
+
+def _series_of_times(
+    bounds: Sequence[Expression], written: syntax.TableFunction, binder: ExpressionBinder
+) -> Expression | None:
+    """Return the array of the times from one to another, None for other arguments.
+
+    Raises:
+        Refusal: E403 if the step is not constant.
+    """
+    if len(bounds) != 3 or bounds[2].type != INTERVAL:
+        return None
+    *ends, step = bounds
+    if any(each.type.kind not in {Kind.TIMESTAMP, Kind.DATE} for each in ends):
+        return None
+    step_us = constant_value(step)
+    if step_us is None:
+        raise refusal("E403", f"step of {SERIES} is not constant", written.arguments[2].span)
+    zoned = any(each.type.zone for each in ends)
+    if zoned:
+        ends = [
+            each if each.type.zone else in_zone(each, binder.zone, binder.zone) for each in ends
+        ]
+    micros = [call("epoch_micros", each) for each in ends]
+    numbers = call("sequence", *micros, Literal(BIGINT, nullable=False, value=step_us))
+    binder.source_spans.add(numbers, written.span)
+    time = call("timestamp_micros", ColumnRef(BIGINT, nullable=True, index=0))
+    if zoned:
+        time = utc_to_instant(time, binder.zone)
+    return LambdaCall(
+        array_of(time.type),
+        numbers.nullable,
+        LambdaFunction.TRANSFORM,
+        (numbers,),
+        (),
+        LambdaBody(time),
+    )
