@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 from fsql.compiler.analysis.fixed_columns import fixed_columns_of_all
 from fsql.compiler.analysis.injective import injective_source
 from fsql.compiler.analysis.row_numbers import numbered_keys
-from fsql.compiler.expression import ColumnRef, Expression
+from fsql.compiler.expression import Call, Cast, ColumnRef, Expression
 from fsql.compiler.logical import (
     Aggregate,
     ApplyChanges,
@@ -253,16 +253,38 @@ def _keys_of_ranks(
 
 
 def _keys_of_projection(plan: Project, below: Sequence[Key]) -> list[frozenset[int]]:
-    """Return the keys of which every column is kept, unchanged or cast to a type that has its values."""
-    places: dict[int, int] = {}
+    """Return the keys of which every column is kept, unchanged or cast to a type that has its values.
+
+    A row keeps the columns that are its fields.
+    """
+    alone: dict[int, int] = {}
+    in_rows: dict[int, int] = {}
     for index, expression in enumerate(plan.expressions):
         source = injective_source(expression, plan.input)
         if source is not None:
-            places.setdefault(source, index)
+            alone.setdefault(source, index)
+        for field in _fields(expression):
+            source = injective_source(field, plan.input)
+            if source is not None:
+                in_rows.setdefault(source, index)
     return [
         frozenset(places[column] for column in key)
+        for places in (in_rows | alone, alone | in_rows)
         for key in below
         if all(column in places for column in key)
+    ]
+
+
+def _fields(expression: Expression) -> Sequence[Expression]:
+    """Return the fields of a row that an expression makes of them, perhaps cast to one with other names."""
+    made = expression.argument if isinstance(expression, Cast) else expression
+    if not isinstance(made, Call) or made.function != "row" or not expression.type.fields:
+        return ()
+    if made is expression:
+        return made.arguments
+    return [
+        field if field.type == type_ else Cast(type_, field.nullable, field)
+        for field, (_, type_) in zip(made.arguments, expression.type.fields, strict=True)
     ]
 
 

@@ -101,11 +101,7 @@ def join_versions(
     if versions is None:
         right, rest = _filtered(left, right, rest, context, changed=changed is not None)
     if versions is None or time is None:
-        # Without event time in the job, rows of both sides would come by their numbers.
-        read_before = {table.ordinal for table in tables(left.plan)}
-        context.looked_up.update(
-            table.ordinal for table in tables(right.plan) if table.ordinal not in read_before
-        )
+        _read_first(right.plan, left.plan, context)
         plan = with_rows_at_rest(kind, left.plan, right.plan, pairs)
     else:
         plan = with_versions(
@@ -123,6 +119,16 @@ def join_versions(
     elif rest:
         plan = _matching(plan, rest, left.width, primary[0])
     return Relation(plan, rename_fields(side_by_side(left, right), plan))
+
+
+def _read_first(right: Plan, left: Plan, context: Context) -> None:
+    """Have the tables of the right read first, except those of the left.
+
+    Without event time in the job, rows of both sides would come by their numbers.
+    """
+    of_left = {table.ordinal for table in tables(left)}
+    of_right = {table.ordinal for table in tables(right)}
+    context.looked_up.update(of_right - of_left)
 
 
 def _over(plan: Plan, conditions: Sequence[Expression], context: Context) -> list[Expression]:

@@ -46,6 +46,15 @@ CREATE VIEW totals AS SELECT i, b, SUM(i) AS s FROM t GROUP BY i, b;
         ("SELECT CAST(b AS VARCHAR(3)) AS b, i FROM totals", ()),
         ("SELECT CAST(at AS STRING) AS s FROM (SELECT DISTINCT at FROM t)", (("s",),)),
         ("SELECT CAST(x AS STRING) AS x FROM (SELECT DISTINCT CAST(b AS DOUBLE) AS x FROM t)", ()),
+        # A row has its fields apart.
+        ("SELECT (i, b) AS place, s FROM totals", (("place",),)),
+        ("SELECT s, (i, b) AS place, i FROM totals", (("place",),)),
+        ("SELECT (i, s) AS pair, b FROM totals", (("pair", "b"),)),
+        ("SELECT (i, UPPER(k)) AS pair, k FROM (SELECT DISTINCT i, k FROM t)", (("pair", "k"),)),
+        ("SELECT (i, UPPER(k)) AS pair FROM (SELECT DISTINCT i, k FROM t)", ()),
+        ("SELECT CAST((i, b) AS ROW<x BIGINT, y BIGINT>) AS place FROM totals", (("place",),)),
+        ("SELECT CAST((i, b) AS ROW<x BIGINT, y DOUBLE>) AS place FROM totals", ()),
+        ("SELECT CAST((i, b) AS STRING) AS place FROM totals", ()),
         # The bounds of windows are whole milliseconds, if their size is; a time need not be.
         (
             "SELECT k, WINDOWSTART AS s, COUNT(*) AS n FROM t WINDOW TUMBLING (SIZE 1 HOUR) GROUP BY k",
