@@ -220,11 +220,13 @@ class _SelectBinder:
             keys = keys.complete(self._relation.plan, computed)
             return self._bind_groups(items, having, qualify, keys)
         plan = self._relation.plan
-        if not any(windowed_partition(plan, each) for each in self._running.of_windows()):
-            final = self._select.distinct or has_interval_join(plan)
-            refuse_final(None if final else self._select.emit)
         expressions = [item.expression for item in items]
-        return self._finish(plan, items, expressions, qualify, lambda each, _: each)
+        made = self._finish(plan, items, expressions, qualify, lambda each, _: each)
+        if not any(windowed_partition(plan, each) for each in self._running.of_windows()):
+            # Rows that are never taken back are final as they are released.
+            final = self._select.distinct or has_interval_join(plan) or append_only(made)
+            refuse_final(None if final else self._select.emit)
+        return made
 
     def _bind_groups(
         self,

@@ -52,7 +52,7 @@ MEANING_ROWS: Final[tuple[Row, ...]] = (
     (
         "E306",
         "EMIT FINAL without a window",
-        "A result is final when its window closes. Without a window, a result can always change.",
+        "A result is final when its window closes. Without a window, groups and ranks can always change.",
         "Group by a window, or use EMIT CHANGES.",
         "SELECT COUNT(*) FROM t EMIT FINAL;",
     ),
