@@ -1,6 +1,7 @@
 """Functions of PostgreSQL that return the elements of JSON: UNNEST of arrays that other functions make.
 
 FROM t, jsonb_array_elements(a) AS e(x)   →   FROM t, UNNEST(JSON_ITEMS(a)) AS e(x)
+FROM t, jsonb_object_keys(a) AS e(x)      →   FROM t, UNNEST(JSON_KEYS(a)) AS e(x)
 FROM t, jsonb_each(a) AS e                →   FROM t, UNNEST(rows of the keys and values) AS e(key, value)
 """
 
@@ -22,6 +23,7 @@ _ARRAYS: Final = frozenset(
 _OBJECTS: Final = frozenset(
     f"{prefix}_EACH{suffix}" for prefix in ("JSON", "JSONB") for suffix in ("", "_TEXT")
 )
+_KEYS: Final = frozenset({"JSON_OBJECT_KEYS", "JSONB_OBJECT_KEYS"})
 _ELEMENT: Final = "an element"
 """The parameter of a lambda, which must not hide a column of the document."""
 
@@ -48,16 +50,16 @@ def json_relation(
 ) -> syntax.Unnest | None:
     """Return a call of such a function in FROM as UNNEST; None for other calls."""
     called = name.parts[-1].name.upper()
-    if len(arguments) != 1 or len(name.parts) > 1 or called not in _ARRAYS | _OBJECTS:
+    if len(arguments) != 1 or len(name.parts) > 1 or called not in _ARRAYS | _OBJECTS | _KEYS:
         return None
     (document,) = arguments
     if not isinstance(document, syntax.Expression):
         return None
-    if called in _ARRAYS:
-        array = json_array(called, span, document)
-        assert array is not None
+    if called in _ARRAYS | _KEYS:
+        array = json_array(called, span, document) or _call(span, "JSON_KEYS", document)
         if alias is None:
-            alias = syntax.TableAlias(span, name.parts[-1], (syntax.Identifier(span, "value"),))
+            column = "value" if called in _ARRAYS else name.parts[-1].name
+            alias = syntax.TableAlias(span, name.parts[-1], (syntax.Identifier(span, column),))
         return syntax.Unnest(span, array, ordinality=False, alias=alias)
     keys = _call(span, "JSON_KEYS", document)
     get = "JSON_GET_TEXT" if called.endswith("_TEXT") else "JSON_GET"

@@ -284,6 +284,15 @@ def part_of_json(text: str, step: Any) -> str | None:
     return json.dumps(found, ensure_ascii=False, separators=(",", ":"))
 
 
+def keys_of_json(text: str) -> tuple[str, ...] | None:
+    """Return the keys of an object; NULL if the text is none."""
+    try:
+        document = json.loads(text)
+    except ValueError:
+        return None
+    return tuple(document) if isinstance(document, dict) else None
+
+
 def text_of_part(text: str, step: Any) -> str | None:
     """Return the same part, a string without its quotes and null as NULL."""
     found = part_of_json(text, step)
@@ -347,6 +356,7 @@ MORE_FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {
     "json_strip_nulls": stripped_nulls,
     "is_json": is_json,
     "json_get": part_of_json,
+    "json_keys": keys_of_json,
     "json_get_text": text_of_part,
     "json_document": lambda a: written(parsed(a)),
     "regexp_ilike": lambda a, b: re.search(b, a, re.IGNORECASE) is not None,

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 from fsql.compiler.binder.expressions.operators import call
 from fsql.compiler.binder.expressions.time_zone import constant_zone, in_zone, utc_to_instant
 from fsql.compiler.binder.report import refusal
-from fsql.compiler.expression import Case, Cast, Expression, Literal
+from fsql.compiler.expression import Call, Case, Cast, Expression, Literal
 from fsql.compiler.functions.evaluate import constant_value
 from fsql.compiler.functions.regular_expressions import group_count, regexp_error
 from fsql.compiler.functions.truncation import unit_error
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from fsql.compiler.text.source import Span
 
 _MICROSECONDS: Final = Literal(DOUBLE, nullable=False, value=1e6)
+_HASHES: Final = frozenset({"sha1", "sha224", "sha256", "sha384", "sha512", "sha2"})
 _FLAGS: Final = frozenset("ic")
 
 
@@ -57,7 +58,7 @@ def of_postgres(
             return in_zone(call("date_trunc", unit, in_zone(at, within, zone)), within, zone)
         case (("ENCODE" | "DECODE"), [value, form]):
             text = constant_value(form)
-            return _with_form(name, value, text.lower()) if isinstance(text, str) else None
+            return _with_form(name, value, spans[0], text) if isinstance(text, str) else None
         case _:
             return None
 
@@ -79,15 +80,32 @@ def _is_unit(unit: Expression) -> bool:
     return isinstance(text, str) and unit_error(text) is None
 
 
-def _with_form(name: str, value: Expression, form: str) -> Expression | None:
-    """Return ENCODE or DECODE with the name of a form instead of a character set."""
-    if name == "ENCODE" and value.type in {BYTES, STRING}:
-        if form == "hex":
-            return call("lower", call("hex", value))
-        return call("to_base64", value) if form == "base64" else None
-    if value.type == STRING and form in {"hex", "base64"}:
-        return call(f"octets_of_{form}", value)
-    return None
+def _with_form(name: str, value: Expression, span: Span, written: str) -> Expression | None:
+    """Return ENCODE or DECODE with the name of a form instead of a character set; None if it is none.
+
+    A hash is text in hexadecimal digits here, and octets in PostgreSQL.
+
+    Raises:
+        Refusal: E401 for a text, of which it is not known whether it is octets in PostgreSQL.
+    """
+    form = written.lower()
+    if form not in {"hex", "base64"}:
+        return None
+    if name == "DECODE":
+        return call(f"octets_of_{form}", value) if value.type == STRING else None
+    if isinstance(value, Call) and value.function in _HASHES:
+        return value if form == "hex" else call("to_base64", call("octets_of_hex", value))
+    if value.type == STRING and not isinstance(value, Literal):
+        raise refusal(
+            "E401",
+            f"ENCODE takes BYTES for '{form}'",
+            span,
+            "this is STRING",
+            help=f"cast the text: ENCODE(CAST(… AS BYTES), '{form}')",
+        )
+    if value.type not in {BYTES, STRING}:
+        return None
+    return call("lower", call("hex", value)) if form == "hex" else call("to_base64", value)
 
 
 def regexp_match(

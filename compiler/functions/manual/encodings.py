@@ -40,11 +40,12 @@ ENTRIES: Final[Mapping[str, ManualEntry]] = {
         "UNHEX('zz') IS NULL",
     ),
     "encode": entry(
-        "The BYTES of a text in a character set, the literal UTF-8, US-ASCII, ISO-8859-1, UTF-16BE or UTF-16LE; `?` for characters that the set does not have. With `hex` or `base64` instead, as in PostgreSQL, it is the text that writes BYTES, or the UTF-8 of a text, in small hexadecimal digits or in Base64 without line breaks.",
+        "The BYTES of a text in a character set, the literal UTF-8, US-ASCII, ISO-8859-1, UTF-16BE or UTF-16LE; `?` for characters that the set does not have. With `hex` or `base64` instead, as in PostgreSQL, it is the text that writes BYTES, or the UTF-8 of a literal, in small hexadecimal digits or in Base64 without line breaks; of a hash such as `SHA256(x)` it is the form of its octets.",
         "ENCODE('é', 'UTF-8') = X'c3a9'",
         "ENCODE('é', 'US-ASCII') = X'3f'",
         "ENCODE(X'00ff', 'hex') = '00ff'",
         "ENCODE(X'00ff', 'base64') = 'AP8='",
+        "ENCODE(SHA256('abc'), 'hex') = SHA256('abc')",
     ),
     "to_bytes": entry(
         "The BYTES that a text writes in an encoding, the literal hex, base64, utf8 or ascii; NULL if it is not in that encoding.",
