@@ -32,7 +32,7 @@ ARRAYS = (
     ),
     Function(
         "cardinality",
-        ("CARDINALITY", "ARRAY_LENGTH"),
+        ("CARDINALITY", "ARRAY_LENGTH", "ARRAY_SIZE"),
         (
             Signature((TypeVariable.ARRAY,), BIGINT, len),
             Signature((TypeVariable.MAP,), BIGINT, len),

@@ -253,8 +253,8 @@ def _integer_function(
     return Function(name, (name.upper(), *others), (signature,))
 
 
-def _test(name: str, holds: Callable[[float], bool]) -> Function:
-    return Function(name, (name.upper(),), (Signature((DOUBLE,), BOOLEAN, holds),))
+def _test(name: str, holds: Callable[[float], bool], *others: str) -> Function:
+    return Function(name, (name.upper(), *others), (Signature((DOUBLE,), BOOLEAN, holds),))
 
 
 def _nullable(name: str, signature: Signature, *others: str) -> Function:
@@ -319,8 +319,8 @@ MATHEMATICS: Final = (
     _double_function("rint", _rint),
     _double_function("even", _even),
     Function("e", ("E",), (Signature((), DOUBLE, lambda: math.e),)),
-    _test("isnan", math.isnan),
-    _test("isinf", math.isinf),
+    _test("isnan", math.isnan, "IS_NAN"),
+    _test("isinf", math.isinf, "IS_INF"),
     _test("isfinite", math.isfinite),
     _integer_function("gcd", _check_range(math.gcd), fallible=True),
     _integer_function("lcm", _check_range(math.lcm), fallible=True),

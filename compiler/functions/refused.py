@@ -58,7 +58,6 @@ OTHER_DIALECTS: Final[Mapping[str, str]] = {
     "MAP": "write MAP['key', a]",
     "MAKE_INTERVAL": "write INTERVAL '1' HOUR, or INTERVAL '1' HOUR * n",
     "FROM_JSON": "use JSON_VALUE(text, '$.a' RETURNING INT) for each field, or declare the column as a ROW",
-    "RLIKE": "use REGEXP_LIKE",
     "POSEXPLODE": "write CROSS JOIN UNNEST(array) WITH ORDINALITY AS u(x, n), where n begins with 1",
     "STR_TO_DATE": "use TO_DATE(text, 'yyyy-MM-dd') or STRPTIME(text, '%Y-%m-%d')",
     "TO_DAYS": "use UNIX_DATE(d), which counts from 1970-01-01",

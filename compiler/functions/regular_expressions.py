@@ -253,7 +253,7 @@ _TWO: Final = (STRING, STRING)
 REGULAR_EXPRESSIONS = (
     Function(
         "regexp_like",
-        ("REGEXP_LIKE", "REGEXP", "REGEXP_MATCHES"),
+        ("REGEXP_LIKE", "REGEXP", "REGEXP_MATCHES", "RLIKE"),
         (Signature(_TWO, BOOLEAN, _matches),),
         literal_check=regexp_error,
         literal_index=1,

@@ -66,7 +66,9 @@ _OF_JSON: Final = frozenset({"JSON_AGG", "JSON_ARRAYAGG", "JSON_OBJECTAGG", "JSO
 """The names of ARRAY_AGG whose array or map becomes a JSON text."""
 COMPLETED: Final = _JOINED | OF_ENTRIES | _OF_JSON
 """The names of ARRAY_AGG whose result a function computes from the array; all but JSON_AGG ignore NULLs."""
-_OF_CONDITION: Final = frozenset({"COUNT_IF", "COUNTIF", "BOOL_AND", "EVERY", "BOOL_OR"})
+_OF_CONDITION: Final = frozenset(
+    {"COUNT_IF", "COUNTIF", "BOOL_AND", "EVERY", "LOGICAL_AND", "BOOL_OR", "LOGICAL_OR"}
+)
 _BY: Final = {"ARG_MIN": False, "MIN_BY": False, "ARG_MAX": True, "MAX_BY": True}
 """Names of FIRST_VALUE ordered by a second argument; whether descending."""
 _DISTINCT_COUNTS: Final = frozenset({"APPROX_COUNT_DISTINCT", "APPROX_DISTINCT", "COUNT_DISTINCT"})

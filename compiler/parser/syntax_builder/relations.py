@@ -106,7 +106,7 @@ def view_columns(_span: Span, *names: syntax.Identifier) -> tuple[syntax.Identif
 def join_kind(
     _span: Span, token: Token | None = None, left: Token | None = None
 ) -> syntax.JoinKind:
-    """Return INNER if no kind is given; `left` is that of ASOF LEFT."""
+    """Return INNER if no kind is given; `left` is the second word of ASOF LEFT or LEFT ASOF."""
     if left is not None:
         return "ASOF LEFT"
     return "INNER" if token is None else typed("syntax.JoinKind", token.kind)
