@@ -88,7 +88,6 @@ AFTER_WORD: Final[Mapping[tuple[str, str], str]] = {
         "write SET 'table.local-time-zone' = 'Europe/Berlin'",
     ),
     ("SET", "UPDATING_TTL"): "write SET 'table.exec.state.ttl' = '1 d'",
-    ("AS", "CHANGELOG"): "write a query over its changes: SELECT … FROM TO_CHANGELOG(TABLE t)",
     ("MUTUALLY", "RECURSIVE"): NO_RECURSION,
     ("TEMPORARY", "SYSTEM"): "remove SYSTEM: CREATE TEMPORARY FUNCTION",
     ("DROP", "FUNCTION"): "remove it; functions exist only while their script runs",

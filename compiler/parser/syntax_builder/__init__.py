@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 from fsql.compiler.parser.syntax_builder import (
     calls,
     case_and_cast,
+    changelogs,
     expressions,
     hints,
     json_wrappers,
@@ -45,7 +46,7 @@ BUILDERS: Final[dict[str, Callable[..., object]]] = {
             queries,
             statements,
         ),
-        *(tables, sinks, stream_windows, hints, json_wrappers),
+        *(tables, sinks, changelogs, stream_windows, hints, json_wrappers),
     )
     for name, function in vars(module).items()
     if getattr(function, "__module__", None) == module.__name__ and not name.startswith("_")
