@@ -17,6 +17,7 @@ from fsql.compiler.functions.failure import (
     TimestampRangeFailure,
     UnreadableTextFailure,
 )
+from fsql.compiler.functions.months import date_months_later, months_later
 from fsql.compiler.functions.signature import Function, Signature
 from fsql.compiler.functions.time_patterns import DAYS, MONTHS
 from fsql.compiler.functions.timestamps import in_range
@@ -72,25 +73,10 @@ def _moment(at_us: int) -> datetime:
     return _EPOCH + timedelta(microseconds=at_us)
 
 
-def add_months(at_us: int, months: int, target: SqlType = TIMESTAMP) -> int:
-    """Return the timestamp some months later.
-
-    Raises:
-        TimestampRangeFailure: E504, if it is outside of the years 1 to 9999.
-    """
-    at = _moment(at_us)
-    number = at.year * 12 + at.month - 1 + months
-    if not 12 <= number < 120_000:
-        raise TimestampRangeFailure(target)
-    year, month = number // 12, number % 12 + 1
-    day = min(at.day, calendar.monthrange(year, month)[1])
-    return (at.replace(year=year, month=month, day=day) - _EPOCH) // _MICROSECOND
-
-
 def _add(unit: str, count: int, at_us: int) -> int:
     unit = unit_of(unit)
     if unit in OF_MONTHS:
-        return add_months(at_us, count * OF_MONTHS[unit])
+        return months_later(at_us, count * OF_MONTHS[unit])
     return in_range(at_us + count * FIXED_US[unit])
 
 
@@ -100,7 +86,7 @@ def _months_between(start_us: int, end_us: int) -> int:
         return -_months_between(end_us, start_us)
     start, end = _moment(start_us), _moment(end_us)
     months = (end.year - start.year) * 12 + end.month - start.month
-    return months if add_months(start_us, months) <= end_us else months - 1
+    return months if months_later(start_us, months) <= end_us else months - 1
 
 
 def _difference(unit: str, start_us: int, end_us: int) -> int:
@@ -237,6 +223,18 @@ def _shift(name: str, sign: int) -> Function:
                 lambda at, by: in_range(at + sign * by),
                 fallible=True,
             ),
+            Signature(
+                (DATE, INTERVAL_OF_MONTHS),
+                DATE,
+                lambda d, by: date_months_later(d, sign * by),
+                fallible=True,
+            ),
+            Signature(
+                (TIMESTAMP, INTERVAL_OF_MONTHS),
+                TIMESTAMP,
+                lambda at, by: months_later(at, sign * by),
+                fallible=True,
+            ),
         ),
         of_instants=True,
     )
@@ -280,13 +278,8 @@ DATE_ARITHMETIC: Final = (
         "add_months",
         ("ADD_MONTHS",),
         (
-            Signature(
-                (DATE, BIGINT),
-                DATE,
-                lambda d, n: date_of(add_months(midnight(d), n, DATE)),
-                fallible=True,
-            ),
-            Signature((TIMESTAMP, BIGINT), TIMESTAMP, add_months, fallible=True),
+            Signature((DATE, BIGINT), DATE, date_months_later, fallible=True),
+            Signature((TIMESTAMP, BIGINT), TIMESTAMP, months_later, fallible=True),
         ),
     ),
     Function(

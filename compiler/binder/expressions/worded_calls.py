@@ -17,9 +17,9 @@ from fsql.compiler.functions.calendar_fields import (
     FIELDS_OF_MONTHS,
     WEEKDAYS,
 )
-from fsql.compiler.functions.date_arithmetic import unit_of
+from fsql.compiler.functions.date_arithmetic import has_whole_days, unit_of
 from fsql.compiler.functions.table import FUNCTIONS
-from fsql.compiler.sqltypes import DATE, STRING, STRUCTURED, Kind
+from fsql.compiler.sqltypes import STRING, STRUCTURED, TIMESTAMP, Kind
 
 if TYPE_CHECKING:
     from fsql.compiler.binder.expressions.expression import ExpressionBinder
@@ -69,11 +69,14 @@ def check_field(field: str, kind: Kind, span: Span) -> None:
 
 
 def bind_round_time(binder: ExpressionBinder, written: syntax.RoundTime) -> Expression:
-    """Bind `FLOOR(t TO unit)` and `CEIL(t TO unit)`; the result of a DATE is a DATE."""
+    """Bind `FLOOR(t TO unit)` and `CEIL(t TO unit)`; the result of a DATE is a DATE, of a TIME a TIME."""
     name = "date_trunc" if written.direction == "FLOOR" else "date_ceil"
     operand = binder.bind(written.operand)
     unit = Literal(STRING, nullable=False, value=unit_of(written.unit))
-    made = make_call(name, unit, operand)
+    of_time = operand.type.kind is Kind.TIME
+    if of_time and has_whole_days(unit_of(written.unit)):
+        raise refusal("E405", f"a TIME has no {written.unit.lower()}", written.span)
+    made = make_call(name, unit, make_cast(operand, TIMESTAMP) if of_time else operand)
     if made is None:
         raise refusal(
             "E206",
@@ -81,7 +84,7 @@ def bind_round_time(binder: ExpressionBinder, written: syntax.RoundTime) -> Expr
             written.operand.span,
             f"this is {operand.type}",
         )
-    return make_cast(made, DATE) if operand.type.kind is Kind.DATE else made
+    return make_cast(made, operand.type) if operand.type.kind in {Kind.DATE, Kind.TIME} else made
 
 
 def bind_array(binder: ExpressionBinder, array: syntax.ArrayConstructor) -> Expression:

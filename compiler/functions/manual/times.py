@@ -14,7 +14,7 @@ INTRODUCTION: Final = """\
 A function of times takes a TIMESTAMP as it is, and a TIMESTAMP_LTZ as the local time in the
 [zone of the script](../language.md#timestamp_ltz-and-time-zones), which is UTC unless it is set. A DATE stands for its midnight where a TIMESTAMP is expected. A unit is `microsecond`, `millisecond`,
 `second`, `minute`, `hour`, `day`, `week` (from Monday), `month`, `quarter` or `year`, in quotes or as a bare word, in the
-singular or the plural; `FLOOR(t TO HOUR)` and `CEIL(t TO HOUR)` round to a unit, down and up. A month later is the same day of
+singular or the plural; `FLOOR(t TO HOUR)` and `CEIL(t TO HOUR)` round to a unit, down and up, and keep DATE and TIME. A month later is the same day of
 the month, or the last one where the month is shorter.
 
 A pattern is a literal, checked before the job runs. Other parts are refused. Names of days and months are English,
@@ -219,11 +219,13 @@ ENTRIES: Final[Mapping[str, ManualEntry]] = {
         "A date some days later; a date or timestamp an interval later.",
         "DATE_ADD(DATE '2024-02-28', 2) = DATE '2024-03-01'",
         "DATE_ADD(TIMESTAMP '2024-02-28 00:00:00', INTERVAL '1' HOUR) = TIMESTAMP '2024-02-28 01:00:00'",
+        "DATE_ADD(DATE '2024-01-31', INTERVAL '1' MONTH) = DATE '2024-02-29'",
         fails=YEARS,
     ),
     "date_sub": entry(
         "A date some days before; a date or timestamp an interval before.",
         "DATE_SUB(DATE '2024-03-01', 1) = DATE '2024-02-29'",
+        "DATE_SUB(TIMESTAMP '2024-03-31 10:00:00', INTERVAL '1' MONTH) = TIMESTAMP '2024-02-29 10:00:00'",
         fails=YEARS,
     ),
     "add_months": entry(
@@ -253,6 +255,7 @@ ENTRIES: Final[Mapping[str, ManualEntry]] = {
         "DATE_TRUNC('day', TIMESTAMP_LTZ '2026-05-17 23:00:00Z', 'Europe/Oslo') = TIMESTAMP_LTZ '2026-05-17 22:00:00Z'",
         f"FLOOR({_AT} TO HOUR) = TIMESTAMP '2026-05-17 12:00:00'",
         f"CEIL({_AT} TO HOUR) = TIMESTAMP '2026-05-17 13:00:00'",
+        "CEIL(TIME '12:34:56' TO MINUTE) = TIME '12:35:00'",
     ),
     "date_part": entry(
         "A field of a timestamp, as `EXTRACT(field FROM t)`: a literal 'millennium', 'century', 'decade', 'year', 'isoyear', 'quarter', 'month', 'week', 'day', 'doy', 'isodow', 'hour', 'minute', 'second' or 'epoch'. Of an INTERVAL the whole days, hours of a day, minutes, seconds, or all seconds ('epoch'); of one of months the years and months. They have its sign.",
