@@ -256,8 +256,8 @@ class CombineSessions(Combine):
 class CombineRank(Combine):
     """`logical.Rank`.  `ranked` states whether the rows have their rank.
 
-    With `by_position`, rows of equal order are ranked by position in the total order, in which rows tie
-    if `may_tie`; otherwise by their columns.  `scan_number` is the path of the rows it makes.
+    With `by_position`, rows of equal order are ranked by position, at which rows tie if `may_tie`; otherwise
+    by their columns.  `scan_number` is the path of the rows it makes.
     """
 
     partition: tuple[Expression, ...]
@@ -278,9 +278,8 @@ class CombineJoin(Combine):
     """`logical.Join`.  The cycle's Merge has three inputs: left, right, and the back edge.
 
     Rows with a NULL key are left out; an outer join has keys that are not NULL on the sides that it keeps.
-    With `closing` a key, the one at `window_end`, is a bound of windows of both sides: no row of a window
-    comes after its closing, which changes nothing but frees the state.  With `by_position`, the path of a
-    pair ends with the position of its earlier row: see `logical.Join`.
+    With `closing` a key, the one at `window_end`, is a bound of windows of both sides, and the closing of a
+    window only frees its state.  With `by_position`, a path ends with a position: see `logical.Join`.
     """
 
     left_keys: tuple[Expression, ...]
@@ -358,11 +357,12 @@ class Grouping(Operation):
 
 @dataclass(frozen=True, eq=False)
 class Sink(Operation):
-    """The barrier's port for the rows of INSERT number `insert`."""
+    """The barrier's port for the rows of INSERT number `insert`; `may_tie`: two may share a position."""
 
     insert: int
     table: SinkTable
     append_only: bool
+    may_tie: bool
 
 
 @dataclass(frozen=True, eq=False)

@@ -138,13 +138,15 @@ def schema_of(stage: Stage, step: int) -> Schema:
 class SinkPort:
     """The output of one INSERT, for the barrier.
 
-    `consolidated` promises that the rows of one root position are consolidated already, unless a fold
-    upstream has repaired, so that the barrier need not consolidate them.  `marked` states that
-    the last column is the mark of `FoldHead.marks_replacements`.
+    `may_tie` says that two rows of an append-only result may share a position.  `consolidated` promises that
+    the rows of one root position are consolidated already, unless a fold upstream has repaired, so that the
+    barrier need not consolidate them.  `marked` states that the last column is the mark of
+    `FoldHead.marks_replacements`.
     """
 
     table: SinkTable
     append_only: bool
+    may_tie: bool
     depth: int
     consolidated: bool
     marked: bool = False

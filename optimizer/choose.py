@@ -82,7 +82,7 @@ def _sink_port(stages: tuple[Stage, ...], sink: graphs.Sink, depth: int) -> Sink
     to = ToSink(sink.insert)
     senders = [(stage, send.step) for stage in stages for send in stage.sends if send.to == to]
     consolidated = not sink.append_only and len(senders) == 1 and _shows_each_change(*senders[0])
-    return SinkPort(sink.table, sink.append_only, depth, consolidated)
+    return SinkPort(sink.table, sink.append_only, sink.may_tie, depth, consolidated)
 
 
 def _shows_each_change(stage: Stage, step: int) -> bool:

@@ -119,7 +119,7 @@ class Join(Plan):
 class Union(Plan):
     """UNION ALL: the rows of all branches, which have equal types; names are the first branch's.
 
-    Path: that of the branch, padded with -1 to the deepest.  (Scan numbers already order the branches.)
+    Path: that of the branch, padded with -1 to the deepest.  Scan numbers order branches of different scans.
     """
 
     branches: tuple[Plan, ...]

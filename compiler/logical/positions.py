@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, TypeGuard
 
 from fsql.compiler.logical.changes import ApplyChanges, ToChangelog
 from fsql.compiler.logical.groups import Aggregate, LateralAggregate, WindowAggregate
-from fsql.compiler.logical.joins import HotKeys, Join, JoinKind
+from fsql.compiler.logical.joins import HotKeys, Join, JoinKind, Union
 from fsql.compiler.logical.rankings import Rank
 from fsql.compiler.logical.rows import AssignExpiry, AssignWindows, Filter, Scan, Unnest
 from fsql.compiler.logical.sessions import AssignSessions
@@ -117,8 +117,25 @@ def has_expiring_rows(plan: Plan) -> bool:
 
 
 def may_tie(plan: Plan) -> bool:
-    """Return whether two rows of the append-only `plan` may share a position (root and path)."""
-    return any(isinstance(node, WindowAggregate | Rank) for node in operators(plan))
+    """Return whether two rows of the append-only `plan` may share a position (root and path).
+
+    Rows of different scans have different paths.  Those of one scan can meet in a UNION ALL: in LATERAL, its
+    parts are computed from the same rows.
+    """
+    return any(
+        isinstance(node, WindowAggregate | Rank)
+        or (isinstance(node, Union) and _shares_scans(node))
+        for node in operators(plan)
+    )
+
+
+def _shares_scans(union: Union) -> bool:
+    """Return whether two branches read the same scan."""
+    return sum(len(_scans(branch)) for branch in union.inputs) > len(_scans(union))
+
+
+def _scans(plan: Plan) -> list[Scan]:
+    return [node for node in operators(plan) if isinstance(node, Scan)]
 
 
 def grain_us(plan: Plan) -> int:

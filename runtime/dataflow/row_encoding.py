@@ -64,14 +64,13 @@ class RowEncoder(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class RowEncoding:
-    """How the rows of one INSERT are encoded; `may_tie` says that rows may share a position.
+    """How the rows of one INSERT are encoded.
 
     With a `sharding` the encoder is given positions before the columns.
     """
 
     port: SinkPort
     encoder: RowEncoder
-    may_tie: bool
     sharding: Sharding | None = None
 
     @property
@@ -109,7 +108,7 @@ class RowEncoding:
         return batches
 
     def _order_columns(self, columns: int) -> Sequence[int]:
-        if self.port.append_only and not self.may_tie:
+        if self.port.append_only and not self.port.may_tie:
             return ()
         if self.port.marked:
             return self.port.table.key or ()
@@ -156,10 +155,9 @@ def row_encodings(
 
     `shardings` are those of INSERTs whose rows are sharded.
     """
-    may_tie = bool(plan.late_windows)
     encoders = [(port, encoder_of(port)) for port in plan.sinks]
     return {
-        insert: RowEncoding(port, encoder, may_tie, shardings.get(insert))
+        insert: RowEncoding(port, encoder, shardings.get(insert))
         for insert, (port, encoder) in enumerate(encoders)
         if encoder is not None
     }

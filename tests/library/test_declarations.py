@@ -58,8 +58,8 @@ OTHER_TYPES = (
             'write it as SQL, with its digits: "DECIMAL(10, 2)"',
         ),
         (
-            list[str],
-            'column "a" of table "t" has no SQL type: it is list[str]',
+            set[str],
+            'column "a" of table "t" has no SQL type: it is set[str]',
             OTHER_TYPES,
         ),
         (

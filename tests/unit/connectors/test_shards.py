@@ -245,9 +245,9 @@ def test_workers_encode_the_same_lines(changes: Changes, shard_key: tuple[int, .
     append_only = changes is Changes.APPEND
     key = None if append_only else (0,)
     sink = SinkTable("t", COLUMNS, (), changes, key)
-    port = SinkPort(sink, append_only=append_only, depth=1, consolidated=False)
+    port = SinkPort(sink, append_only=append_only, may_tie=False, depth=1, consolidated=False)
     sharding = Sharding(3, shard_key, (), removals_first=False)
-    encoding = RowEncoding(port, shard_encoder(sink), may_tie=False, sharding=sharding)
+    encoding = RowEncoding(port, shard_encoder(sink), sharding=sharding)
     plain, encoded = Barrier([port], 0), Barrier([port], 0, encodings={0: encoding})
     to = Address(0, 0, PortKind.SINK)
     for batch in batches(changes):

@@ -47,7 +47,7 @@ def written(port: SinkPort, *batches: Batch) -> str:
     names, types = zip(*((column.name, column.type) for column in COLUMNS), strict=True)
     labels = None if port.table.changes is Changes.APPEND else "op"
     encoder = _RowByRow(names, types, labels)
-    encoding = RowEncoding(port, encoder, may_tie=False)
+    encoding = RowEncoding(port, encoder)
     barrier = Barrier([port], 0, encodings={0: encoding})
     for batch in batches:
         for part in encoding.encode(batch):
@@ -75,14 +75,18 @@ def table(changes: Changes) -> SinkTable:
 
 
 def test_an_undone_row_is_not_released_and_the_others_are_in_order() -> None:
-    port = SinkPort(table(Changes.APPEND), append_only=True, depth=1, consolidated=False)
+    port = SinkPort(
+        table(Changes.APPEND), append_only=True, may_tie=False, depth=1, consolidated=False
+    )
     early = rows([("b", 1), ("a", 2), ("c", 3)], [5, 2, 9], [1, 1, 1])
     undo = rows([("a", 2), ("a", 7)], [2, 2], [-1, 1])
     assert written(port, early, undo) == '{"k":"a","n":7}\n{"k":"b","n":1}\n{"k":"c","n":3}\n'
 
 
 def test_the_barrier_labels_removals_and_updates() -> None:
-    port = SinkPort(table(Changes.RETRACT), append_only=False, depth=0, consolidated=False)
+    port = SinkPort(
+        table(Changes.RETRACT), append_only=False, may_tie=False, depth=0, consolidated=False
+    )
     changes = rows([("a", 1), ("a", 2), ("b", 3), ("c", 4)], [1, 1, 1, 2], [1, -1, -1, 1])
     assert written(port, changes) == (
         '{"op":"-U","k":"a","n":2}\n{"op":"+U","k":"a","n":1}\n'
@@ -92,7 +96,12 @@ def test_the_barrier_labels_removals_and_updates() -> None:
 
 def test_an_undo_of_a_marked_row_is_not_a_removal() -> None:
     port = SinkPort(
-        table(Changes.UPSERT), append_only=False, depth=0, consolidated=True, marked=True
+        table(Changes.UPSERT),
+        append_only=False,
+        may_tie=False,
+        depth=0,
+        consolidated=True,
+        marked=True,
     )
     marks = pa.array([True, False, False])
     sent = rows([("a", 1), ("b", 2), ("c", 3)], [1, 1, 1], [1, 1, -1], marks)
