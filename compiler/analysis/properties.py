@@ -267,12 +267,47 @@ def _keys_of_projection(plan: Project, below: Sequence[Key]) -> list[frozenset[i
             source = injective_source(field, plan.input)
             if source is not None:
                 in_rows.setdefault(source, index)
-    return [
+    kept = [
         frozenset(places[column] for column in key)
         for places in (in_rows | alone, alone | in_rows)
         for key in below
         if all(column in places for column in key)
     ]
+    return [*kept, *_keys_of_merged_columns(plan)]
+
+
+def _keys_of_merged_columns(plan: Project) -> list[frozenset[int]]:
+    """Return the key COALESCE(a.k, b.k) of a FULL JOIN on a.k = b.k, where k is a key of both sides.
+
+    A row has a partner where the other side has its key, so no two rows of the result have one.  A key that
+    may be NULL is none: NULL is never equal.
+    """
+    join = plan.input
+    if not isinstance(join, Join) or join.kind is not JoinKind.FULL or join.time_range is not None:
+        return []
+    width = len(join.left.schema)
+    merged: list[int] = []
+    for left, right in zip(join.left_keys, join.right_keys, strict=True):
+        if not isinstance(left, ColumnRef) or not isinstance(right, ColumnRef):
+            return []
+        if join.left.schema[left.index].nullable or join.right.schema[right.index].nullable:
+            return []
+        sides = {left.index, width + right.index}
+        found = [index for index, each in enumerate(plan.expressions) if _coalesced(each) == sides]
+        merged += found[:1]
+    whole = len(merged) == len(join.left_keys)
+    covered = covers_key(join.left_keys, derived_keys(join.left)) and covers_key(
+        join.right_keys, derived_keys(join.right)
+    )
+    return [frozenset(merged)] if whole and covered else []
+
+
+def _coalesced(expression: Expression) -> set[int]:
+    """Return the columns of which an expression is COALESCE; empty for other expressions."""
+    if not isinstance(expression, Call) or expression.function != "coalesce":
+        return set()
+    columns = {each.index for each in expression.arguments if isinstance(each, ColumnRef)}
+    return columns if len(columns) == len(expression.arguments) else set()
 
 
 def _fields(expression: Expression) -> Sequence[Expression]:

@@ -16,6 +16,8 @@ from fsql.connectors.declared import DECLARED
 TABLES = """
 CREATE TABLE t (k STRING, b BIGINT, i INT, a ARRAY<INT>, at TIMESTAMP, WATERMARK FOR at)
     WITH ('connector' = 'file', 'path' = 't.jsonl');
+CREATE TABLE kept (k STRING, b BIGINT, i INT, PRIMARY KEY (k) NOT ENFORCED)
+    WITH ('connector' = 'file', 'path' = 'k.jsonl', 'changes' = 'upsert');
 CREATE VIEW counts AS SELECT k, COUNT(*) AS n FROM t GROUP BY k;
 CREATE VIEW totals AS SELECT i, b, SUM(i) AS s FROM t GROUP BY i, b;
 """
@@ -133,6 +135,16 @@ CREATE VIEW totals AS SELECT i, b, SUM(i) AS s FROM t GROUP BY i, b;
         ("SELECT c.k, d.n AS m FROM counts AS c JOIN counts AS d ON c.n = d.n", ()),
         ("SELECT c.k, d.k AS l FROM counts AS c JOIN counts AS d ON c.k = d.k", (("k",), ("l",))),
         ("SELECT c.k, s FROM counts AS c JOIN totals ON c.n = i AND c.n = b", (("k",),)),
+        # The merged key of a FULL JOIN, unless a key may be NULL on both sides, or is not all of the join.
+        ("SELECT k, a.b, c.b AS d FROM kept AS a FULL JOIN kept AS c USING (k)", (("k",),)),
+        (
+            "SELECT COALESCE(c.k, a.k) AS m FROM kept AS a FULL JOIN kept AS c ON a.k = c.k",
+            (("m",),),
+        ),
+        ("SELECT COALESCE(a.k, c.k, '') AS m FROM kept AS a FULL JOIN kept AS c ON a.k = c.k", ()),
+        ("SELECT COALESCE(a.b, c.b) AS m FROM kept AS a FULL JOIN kept AS c ON a.k = c.k", ()),
+        ("SELECT k, a.n FROM counts AS a FULL JOIN counts AS c USING (k)", ()),
+        ("SELECT b, a.k, c.k AS l FROM kept AS a FULL JOIN kept AS c USING (b)", (("k", "l"),)),
     ],
 )
 def test_derived_keys(query: str, keys: tuple[tuple[str, ...], ...]) -> None:
