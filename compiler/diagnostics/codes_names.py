@@ -244,5 +244,12 @@ NAME_ROWS: Final[tuple[Row, ...]] = (
         "Write FOR SYSTEM_TIME AS OF with the event time of the stream, or CREATE TABLE.",
         "CREATE STREAM named AS SELECT o.id, c.name FROM orders o JOIN customers c ON c.id = o.customer;",
     ),
+    (
+        "W209",
+        "documents are texts",
+        "A column of type JSON or JSONB is a STRING: an object or array of the input is read as its text.",
+        "Write STRING; for values that are all numbers, their type.",
+        "CREATE TABLE t (payload JSONB) WITH ('connector' = 'blackhole');",
+    ),
 )
 """The rows, by code."""

@@ -15,6 +15,7 @@ from fsql.compiler.binder.expressions.literals import (
 from fsql.compiler.binder.expressions.operators import call, make_call, unify
 from fsql.compiler.binder.expressions.predicates import compare
 from fsql.compiler.binder.expressions.type_names import (
+    DOCUMENT_TYPES,
     PADDED,
     bind_type,
     length_inside,
@@ -42,7 +43,6 @@ if TYPE_CHECKING:
 
     from fsql.compiler.binder.expressions.expression import ExpressionBinder
 
-_DOCUMENTS = ("JSON", "JSONB")
 _NO_COMMON_RESULT = "results of CASE are {} and {}"
 
 
@@ -122,7 +122,7 @@ def cast_bound(operand: Expression, cast: syntax.Cast, zone: str) -> Expression:
     Raises:
         Refusal: E206, E208, E301.
     """
-    if cast.type.name in _DOCUMENTS and not cast.type.numbers:
+    if cast.type.name in DOCUMENT_TYPES and not cast.type.numbers:
         return _document(operand, cast)
     target = bind_type(cast.type, zone)
     inside = length_inside(cast.type)

@@ -51,6 +51,9 @@ def _units(units: Sequence[str]) -> list[str]:
     return [*units, *(f"{one} TO {other}" for one, other in combinations(units, 2))]
 
 
+DOCUMENT_TYPES: Final = ("JSON", "JSONB")
+"""The names of the type of JSON documents in other systems; here they are texts."""
+
 _PLAIN: Final[Mapping[str, SqlType]] = {
     "BOOLEAN": BOOLEAN,
     "BOOL": BOOLEAN,
@@ -75,6 +78,7 @@ _PLAIN: Final[Mapping[str, SqlType]] = {
     "STRING": STRING,
     "TEXT": STRING,
     "VARCHAR": STRING,
+    **dict.fromkeys(DOCUMENT_TYPES, STRING),
     "BYTES": BYTES,
     "BYTEA": BYTES,
     "VARBINARY": BYTES,
@@ -92,12 +96,10 @@ _LATER: Final[Mapping[str, str | None]] = {
     "TIME WITH TIME ZONE": "TIME, which is in UTC",
     "HUGEINT": "DECIMAL(38, 0)",
     "MULTISET": None,
-    "JSON": "STRING",
 }
 """Types that are not implemented, with alternatives."""
 
 _OTHER_DIALECTS: Final[Mapping[str, str]] = {
-    "JSONB": "STRING",
     "UUID": "STRING",
     "ENUM": "STRING",
     "DATETIME": "TIMESTAMP",
@@ -139,11 +141,16 @@ _DECIMAL_DIGITS: Final = 10
 
 
 def warn_of_type(name: TypeName, report: Report) -> None:
-    """Warn of a DECIMAL without digits, which PostgreSQL does not round, and of NOT NULL without effect."""
+    """Warn of a DECIMAL without digits, which PostgreSQL does not round, of JSON, and of NOT NULL inside."""
     if name.name in _DECIMAL and not name.numbers:
         label = Label(name.span, f"means DECIMAL({_DECIMAL_DIGITS}, 0)")
         helps = ("write the digits, and how many of them are after the point: DECIMAL(18, 4)",)
         report.warn(Diagnostic("W206", "values are rounded to whole numbers", label, helps=helps))
+    if name.name in DOCUMENT_TYPES:
+        message = f"values of {name.name} are texts"
+        label = Label(name.span, "means STRING")
+        helps = ("a number, TRUE and FALSE are malformed in it: declare them with their own types",)
+        report.warn(Diagnostic("W209", message, label, helps=helps))
     for index, each in enumerate(name.arguments):
         if each.not_null and not (name.name == "MAP" and index == 0):
             helps = ("remove it: elements and fields may be NULL",)
