@@ -36,7 +36,7 @@ _CREATE: Final = re.compile(
     re.DOTALL,
 )
 _CREATED: Final = re.compile(
-    r"CREATE (?:TABLE|SOURCE|SINK|(?:MATERIALIZED )?VIEW) (?:IF NOT EXISTS )?(\w+)"
+    r"CREATE (?:TABLE|STREAM|SOURCE|SINK|TYPE|(?:MATERIALIZED )?VIEW) (?:IF NOT EXISTS )?(\w+)"
 )
 _WRITTEN: Final = re.compile(r"INSERT (?:INTO|OVERWRITE) (\w+)")
 _PARTITIONED: Final = re.compile(r" PARTITIONED BY \([^)]*\)")

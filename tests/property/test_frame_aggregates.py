@@ -267,6 +267,7 @@ def test_every_aggregate_is_in_frames() -> None:
     forms |= dict.fromkeys(("JSON_OBJECTAGG", "JSON_OBJECT_AGG"), "{}(s, b)")
     forms |= dict.fromkeys(("STRING_AGG", "LISTAGG"), "{}(s)")
     forms |= dict.fromkeys(("BOOL_AND", "BOOL_OR", "EVERY", "COUNT_IF", "COUNTIF"), "{}(b > 0)")
+    forms |= dict.fromkeys(("LOGICAL_AND", "LOGICAL_OR"), "{}(b > 0)")
     percentiles = ("PERCENTILE_CONT", "PERCENTILE_DISC")
     forms |= dict.fromkeys(percentiles, "{}(0.5) WITHIN GROUP (ORDER BY b)")
     quantiles = [name for name in AGGREGATES if "QUANTILE" in name or "PERCENTILE" in name]

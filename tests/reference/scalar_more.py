@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from fsql.tests.reference.failure import NOT_CASTABLE, OUT_OF_RANGE, FailureError
 from fsql.tests.reference.order import order_key
-from fsql.tests.reference.scalar_json import pairs, parsed, written
+from fsql.tests.reference.scalar_json import at_path, pairs, parsed, written
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -284,10 +284,10 @@ def part_of_json(text: str, step: Any) -> str | None:
     return json.dumps(found, ensure_ascii=False, separators=(",", ":"))
 
 
-def keys_of_json(text: str) -> tuple[str, ...] | None:
-    """Return the keys of an object; NULL if the text is none."""
+def keys_of_json(text: str, path: str = "$") -> tuple[str, ...] | None:
+    """Return the keys of the object at a path; NULL if there is none."""
     try:
-        document = json.loads(text)
+        document = at_path(json.loads(text), path)
     except ValueError:
         return None
     return tuple(document) if isinstance(document, dict) else None
@@ -339,6 +339,9 @@ MORE_FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {
     "e": lambda: math.exp(1.0),
     "erf": math.erf,
     "erfc": math.erfc,
+    "isnan": math.isnan,
+    "isinf": math.isinf,
+    "isfinite": math.isfinite,
     "shiftleft": shifted_left,
     "shiftright": lambda a, n: math.floor(Fraction(a, 2 ** (n % 64))),
     "shiftrightunsigned": lambda a, n: of_bits("0" * (n % 64) + bits_of(a)[: 64 - n % 64]),
