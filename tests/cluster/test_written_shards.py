@@ -54,7 +54,9 @@ def test_a_killed_writer_changes_no_row(moment: str, job: Job, nursery: Nursery)
     expected = rows_of(job.written_here())
     assert len([rows for rows in expected.values() if rows]) == 5 + 2
     count = 1 if moment == "ready" else 3
-    run = LedRun(nursery, job, job.description(3), [Kill(moment, count, worker=2)])
+    # One row at a time, so that the run does not end before its third snapshot.
+    description = job.description(3, chunk_rows=1, read_ahead_rows=4)
+    run = LedRun(nursery, job, description, [Kill(moment, count, worker=2)])
     assert rows_of(run.written()) == expected
     assert run.killed
 

@@ -20,7 +20,11 @@ from fsql.compiler.binder.ddl.table_origin import like_table
 from fsql.compiler.binder.ddl.watermark import delay_us, event_time, mark_event_time
 from fsql.compiler.binder.expressions.expression import ExpressionBinder
 from fsql.compiler.binder.expressions.row_time import calls_row_time, row_time
-from fsql.compiler.binder.expressions.type_names import bind_type, warn_of_type
+from fsql.compiler.binder.expressions.type_names import (
+    bind_type,
+    warn_of_documents,
+    warn_of_type,
+)
 from fsql.compiler.binder.report import Refusal, check_distinct, no_column, refusal
 from fsql.compiler.binder.scope import Scope, fields_of, matches, names_text
 from fsql.compiler.binder.tables import simple_name
@@ -214,6 +218,7 @@ def _physical_columns(table: syntax.CreateTable, context: Context) -> Schema:
                     nullable = not (written.not_null or written.type.not_null)
                     type_ = bind_type(written.type, context.zone)
                     warn_of_type(written.type, context.report)
+                    warn_of_documents(written.type, context.report)
                     columns.append(Column(written.name.name, type_, nullable=nullable))
         if not any(isinstance(each, syntax.PhysicalColumn) for each in table.columns):
             with context.report.part():

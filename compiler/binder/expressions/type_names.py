@@ -141,16 +141,11 @@ _DECIMAL_DIGITS: Final = 10
 
 
 def warn_of_type(name: TypeName, report: Report) -> None:
-    """Warn of a DECIMAL without digits, which PostgreSQL does not round, of JSON, and of NOT NULL inside."""
+    """Warn of a DECIMAL without digits, which PostgreSQL does not round, and of NOT NULL inside."""
     if name.name in _DECIMAL and not name.numbers:
         label = Label(name.span, f"means DECIMAL({_DECIMAL_DIGITS}, 0)")
         helps = ("write the digits, and how many of them are after the point: DECIMAL(18, 4)",)
         report.warn(Diagnostic("W206", "values are rounded to whole numbers", label, helps=helps))
-    if name.name in DOCUMENT_TYPES:
-        message = f"values of {name.name} are texts"
-        label = Label(name.span, "means STRING")
-        helps = ("a number, TRUE and FALSE are malformed in it: declare them with their own types",)
-        report.warn(Diagnostic("W209", message, label, helps=helps))
     for index, each in enumerate(name.arguments):
         if each.not_null and not (name.name == "MAP" and index == 0):
             helps = ("remove it: elements and fields may be NULL",)
@@ -159,6 +154,17 @@ def warn_of_type(name: TypeName, report: Report) -> None:
                 Diagnostic("W203", "NOT NULL inside a type has no effect", label, helps=helps)
             )
         warn_of_type(each, report)
+
+
+def warn_of_documents(name: TypeName, report: Report) -> None:
+    """Warn of JSON as the type of a column, or in it."""
+    if name.name in DOCUMENT_TYPES:
+        message = f"values of {name.name} are texts"
+        label = Label(name.span, "means STRING")
+        helps = ("a number, TRUE and FALSE are malformed in it: declare them with their own types",)
+        report.warn(Diagnostic("W209", message, label, helps=helps))
+    for each in name.arguments:
+        warn_of_documents(each, report)
 
 
 def is_type_name(name: str) -> bool:
