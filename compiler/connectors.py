@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import enum
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 from urllib.parse import quote, unquote
 
 from fsql.compiler.durations import duration_us
@@ -17,6 +17,8 @@ from fsql.compiler.durations import duration_us
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+Options: TypeAlias = tuple[tuple[str, str], ...]
+"""Options of a table, keys and values, in the order of the text."""
 
 COMPRESSION_SUFFIXES: Final = {".gz": "gzip", ".zst": "zstd"}
 """The codec of a file of lines, by the last suffix of its name."""

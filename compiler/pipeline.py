@@ -85,7 +85,7 @@ def compile_script(
         own = len(script.statements)
         script = replace(whole, statements=(*whole.statements[own:], *whole.statements[:own]))
     script = with_window_values(without_databases(with_declared_types(script)))
-    script = declare_files(declare_hinted(script), declared)
+    script = declare_files(declare_hinted(script, declared), declared)
     bound = bind(script, declared, ordinals, surroundings)
     return CompiledScript(
         script,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.compiler.functions.python_functions import refuse_loading
@@ -11,20 +11,27 @@ from fsql.compiler.functions.python_functions import refuse_loading
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from fsql.compiler.connectors import Options
     from fsql.compiler.functions.python_functions import Load
-    from fsql.compiler.syntax import PhysicalColumn
+    from fsql.compiler.syntax import PhysicalColumn, TableOption
     from fsql.compiler.text.source import Span
 
-Options: TypeAlias = tuple[tuple[str, str], ...]
 
-Infer: TypeAlias = "Callable[[str, Options, Span], tuple[PhysicalColumn, ...]]"
-"""Returns the columns of the table with that name and these options, as if they were declared at the span.
+class Inferred(NamedTuple):
+    """What the input of a table says about it: its columns, and options that are not given."""
+
+    columns: tuple[PhysicalColumn, ...]
+    options: tuple[TableOption, ...]
+
+
+Infer: TypeAlias = "Callable[[str, Options, Span], Inferred]"
+"""Returns what the input of the table with that name and these options says, as if it stood at the span.
 
 It raises an `FsqlError` if it cannot.
 """
 
 
-def refuse_inference(name: str, options: Options, span: Span) -> tuple[PhysicalColumn, ...]:
+def refuse_inference(name: str, options: Options, span: Span) -> Inferred:
     """Refuse every table: nothing is read.
 
     Raises:

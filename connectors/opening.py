@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
+    from fsql.compiler.connectors import Options
     from fsql.compiler.logical import SinkTable, Table
     from fsql.compiler.schema import Schema
     from fsql.connectors.context import OutputStream
@@ -65,8 +66,8 @@ def open_source(table: Table, context: ConnectorContext) -> Sequence[Split]:
     return cast("SourceModule", module).open_source(table, settings, context)
 
 
-def infer_columns(options: tuple[tuple[str, str], ...], context: ConnectorContext) -> Schema:
-    """Return the columns of a table with these options, inferred from its input.
+def infer_columns(options: Options, context: ConnectorContext) -> tuple[Schema, Options]:
+    """Return the columns of a table with these options, and other options, inferred from its input.
 
     Raises:
         FsqlError: E225, if they cannot be inferred; E531, E533 or E535, if the input cannot be read.
@@ -78,8 +79,10 @@ def infer_columns(options: tuple[tuple[str, str], ...], context: ConnectorContex
         helps = ("declare the columns in CREATE TABLE",)
         raise FsqlError([Diagnostic("E225", message, helps=helps)])
     module: Any = import_module(f"fsql.connectors.{name}.inferred")
-    columns: Schema = module.infer_columns(settings, context, partition_names(options))
-    return columns
+    return cast(
+        "tuple[Schema, Options]",
+        module.infer_columns(settings, context, partition_names(options)),
+    )
 
 
 def open_sink(  # noqa: PLR0913 - what a context is made of

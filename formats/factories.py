@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
+    from fsql.compiler.connectors import Options
     from fsql.compiler.logical import SinkTable
     from fsql.compiler.schema import Schema
     from fsql.formats.lines import LineDecoder, LineEncoder
@@ -68,15 +69,16 @@ def make_encoder(sink: SinkTable, settings: Settings) -> LineEncoder:
     return cast("EncoderModule", module).make_encoder(sink, settings)
 
 
-def infer_line_columns(samples: Sequence[bytes], settings: Settings) -> Schema:
+def infer_line_columns(samples: Sequence[bytes], settings: Settings) -> tuple[Schema, Options]:
     """Return the columns of files of lines; `samples` are the first lines of each file, at least one.
+
+    After the columns come the options that the samples show, and that are not given.
 
     Raises:
         NotInferredError: if they cannot be inferred from the samples.
     """
     module: Any = _module(settings, "inferred")
-    columns: Schema = module.infer_columns(samples, settings)
-    return columns
+    return cast("tuple[Schema, Options]", module.infer_columns(samples, settings))
 
 
 def infer_file_columns(path: Path, settings: Settings) -> Schema:

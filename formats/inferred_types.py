@@ -39,11 +39,7 @@ NO_FIELDS: Final = map_of(STRING, NULL)
 
 
 class NotInferredError(Exception):
-    """Columns cannot be inferred; the text says why, `help` how they can be."""
-
-    def __init__(self, reason: str, help_: str = "declare the columns in CREATE TABLE") -> None:
-        super().__init__(reason)
-        self.help = help_
+    """Columns cannot be inferred; the text says why."""
 
 
 def type_of_number(text: str) -> SqlType:

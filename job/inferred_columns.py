@@ -9,34 +9,46 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
-from fsql.compiler.inferred_columns import parse_columns
+from fsql.compiler.inferred_columns import parse_declaration
 from fsql.connectors.context import ConnectorContext
 from fsql.connectors.opening import infer_columns
 
 if TYPE_CHECKING:
-    from fsql.compiler.surroundings import Infer, Options
-    from fsql.compiler.syntax import PhysicalColumn
+    from fsql.compiler.connectors import Options
+    from fsql.compiler.schema import Schema
+    from fsql.compiler.surroundings import Infer, Inferred
     from fsql.compiler.text.source import Span
     from fsql.job.script import Script
 
 
 def column_inference(script: Script, found: dict[str, str]) -> Infer:
-    """Return a function that infers the columns of tables of a script, and adds them to `found`, by table."""
+    """Return a function that infers the columns of tables of a script, and adds them to `found`.
 
-    def infer(name: str, options: Options, span: Span) -> tuple[PhysicalColumn, ...]:
-        columns = script.columns.get(name)
-        if columns is None:
-            schema = infer_columns(options, ConnectorContext(script.base_directory))
-            columns = ", ".join(f"{_quote(column.name)} {column.type}" for column in schema)
-        found[name] = columns
+    What is in `found`, by table, stands after its name in CREATE TABLE.
+    """
+
+    def infer(name: str, options: Options, span: Span) -> Inferred:
+        declaration = script.columns.get(name)
+        if declaration is None:
+            declaration = _declaration(
+                *infer_columns(options, ConnectorContext(script.base_directory))
+            )
+        found[name] = declaration
         try:
-            return parse_columns(columns, span)
+            return parse_declaration(declaration, span)
         except FsqlError as error:  # names or a number of columns that no table can have
             message = f'the columns of "{name}" cannot be inferred: {error.diagnostics[0].message}'
             helps = ("declare the columns that are read in CREATE TABLE",)
             raise FsqlError([Diagnostic("E225", message, helps=helps)]) from None
 
     return infer
+
+
+def _declaration(schema: Schema, options: Options) -> str:
+    """Return what stands after the name in CREATE TABLE."""
+    columns = ", ".join(f"{_quote(column.name)} {column.type}" for column in schema)
+    with_ = ", ".join(f"'{key}' = '{value}'" for key, value in options)
+    return f"({columns}) WITH ({with_})" if options else f"({columns})"
 
 
 def _quote(name: str) -> str:

@@ -33,7 +33,8 @@ class Script:
     `ordinals` are those of the tables of the job before the script was changed.
     `functions` are the folders of modules with functions, `modules` the digests that modules must have;
     `registered` are functions of the calling program.
-    `columns` are those that were inferred from the input, by table, as in the brackets of CREATE TABLE.
+    `columns` are those that were inferred from the input, by table: `(a INT)`, with options that were
+    inferred after it, `WITH ('delimiter' = ';')`.
     """
 
     source: SourceText

@@ -22,6 +22,7 @@ from fsql.formats.inferred_types import NotInferredError, type_of_text
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from fsql.compiler.connectors import Options
     from fsql.compiler.schema import Schema
     from fsql.compiler.sqltypes import SqlType
     from fsql.connectors.context import ConnectorContext
@@ -36,10 +37,11 @@ _BYTES: Final = 1 << 20
 
 def infer_columns(
     settings: Settings, context: ConnectorContext, partitions: Sequence[str] = ()
-) -> Schema:
+) -> tuple[Schema, Options]:
     """Return the columns of the files that the path names, then the partition columns with these names.
 
-    A field of the records with the name of a partition column is not a column.
+    A field of the records with the name of a partition column is not a column.  The options are those of the
+    format that the files show, and that are not given.
 
     Raises:
         FsqlError: E225, if the columns cannot be inferred; E531, E533, E535 or E543, if the files cannot be
@@ -50,18 +52,19 @@ def infer_columns(
         context.resolve(str(file.path))
     if settings.reads_changes or has_envelope(settings):
         raise _inference_error(found[0], NotInferredError("its records are changes"))
+    options: Options = ()
     try:
         if has_layout(settings, Layout.FILE):
             columns = infer_file_columns(found[0].path, settings)
         else:
-            columns = infer_line_columns(_samples(found[:_FILES], settings), settings)
+            columns, options = infer_line_columns(_samples(found[:_FILES], settings), settings)
         folders = {name.lower() for name in partitions}
         columns = tuple(each for each in columns if each.name.lower() not in folders)
         columns = (*columns, *(Column(name, _type_in(found, name)) for name in partitions))
         _check_names(columns)
     except NotInferredError as error:
         raise _inference_error(found[0], error) from None
-    return columns
+    return columns, options
 
 
 def _type_in(found: Sequence[FoundFile], name: str) -> SqlType:
@@ -95,7 +98,7 @@ def _check_names(columns: Schema) -> None:
 
 def _inference_error(file: FoundFile, reason: NotInferredError) -> FsqlError:
     message = f'the columns of "{file.path}" cannot be inferred: {reason}'
-    return FsqlError([Diagnostic("E225", message, helps=(reason.help,))])
+    return FsqlError([Diagnostic("E225", message, helps=("declare the columns in CREATE TABLE",))])
 
 
 def _samples(found: Sequence[FoundFile], settings: Settings) -> list[bytes]:

@@ -23,6 +23,7 @@ from fsql.formats.malformed import MalformedError, decode_utf8
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from fsql.compiler.connectors import Options
     from fsql.compiler.schema import Schema
     from fsql.formats.settings import Settings
 
@@ -33,21 +34,42 @@ _EXAMINED: Final = 100
 """The number of records that show the delimiter."""
 
 
-def infer_columns(samples: Sequence[bytes], settings: Settings) -> Schema:
+def infer_columns(samples: Sequence[bytes], settings: Settings) -> tuple[Schema, Options]:
     """Return the columns; without a header they are `column1` and so on.
 
     Malformed records are skipped, because reading reports them.  A number with a leading zero is a text,
-    because it is probably a code.
+    because it is probably a code.  The option is the delimiter, if it is not given and not the default.
 
     Raises:
-        NotInferredError: if there is no header, or no record; or if the records have another delimiter.
+        NotInferredError: if there is no header, or no record.
     """
-    records = _records(samples[0], Dialect.of(settings))
+    dialect = Dialect.of(settings)
+    delimiter = dialect.delimiter
+    if not settings.gives("delimiter"):
+        delimiter = _shown_delimiter(samples[0], dialect)
+    options = () if delimiter == dialect.delimiter else (("delimiter", delimiter),)
+    return _columns(_records(samples[0], dialect._replace(delimiter=delimiter)), settings), options
+
+
+def _shown_delimiter(sample: bytes, dialect: Dialect) -> str:
+    """Return the first delimiter by which the first records have the same number of fields, several.
+
+    If there is none, it is the default.
+    """
+    for delimiter in DELIMITERS:
+        if any(delimiter in each for each in (dialect.quote, dialect.escape, dialect.null)):
+            continue
+        records = islice(_records(sample, dialect._replace(delimiter=delimiter)), _EXAMINED)
+        counts = {len(record) for record in records}
+        if len(counts) == 1 and counts != {1}:
+            return delimiter
+    return dialect.delimiter
+
+
+def _columns(records: Iterator[list[Field]], settings: Settings) -> Schema:
     first = next(records, None)
     if first is None:
         raise NotInferredError("it has no record")
-    if len(first) == 1 and not settings.gives("delimiter"):
-        _check_delimiter(samples[0], settings)
     has_header = settings.flag("header")
     names = [
         field.text if has_header else f"column{number}" for number, field in enumerate(first, 1)
@@ -62,28 +84,6 @@ def infer_columns(samples: Sequence[bytes], settings: Settings) -> Schema:
                 for known, field in zip(types, record, strict=True)
             ]
     return tuple(Column(name, declared_type(each)) for name, each in zip(names, types, strict=True))
-
-
-def _check_delimiter(sample: bytes, settings: Settings) -> None:
-    """Check that records of one field do not have several fields with another delimiter.
-
-    Raises:
-        NotInferredError: if the first records have the same number of fields, more than one.
-    """
-    dialect = Dialect.of(settings)
-    for delimiter, written in DELIMITERS.items():
-        if delimiter in dialect:
-            continue
-        records = islice(_records(sample, dialect._replace(delimiter=delimiter)), _EXAMINED)
-        counts = {len(record) for record in records}
-        if len(counts) == 1 and counts != {1}:
-            reason = (
-                f"its records have 1 field with the delimiter '{dialect.delimiter}',"
-                f" and {counts.pop()} with '{written}'"
-            )
-            table = f"('connector' = 'file', 'path' = '{settings.text('path')}', 'format' = 'csv'"
-            help_ = f"declare it: CREATE TABLE t WITH {table}, 'delimiter' = '{written}')"
-            raise NotInferredError(reason, help_)
 
 
 def _records(sample: bytes, dialect: Dialect) -> Iterator[list[Field]]:

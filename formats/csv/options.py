@@ -23,7 +23,7 @@ FORMAT: Final = Format(
         Option(
             "delimiter",
             OptionKind.CHARACTER,
-            "character between two fields; `\\t` is a tab",
+            "character between two fields; `\\t` is a tab; inferred where columns are",
             default=",",
         ),
         Option("quote", OptionKind.CHARACTER, "character around a field", default='"'),

@@ -20,12 +20,13 @@ from fsql.formats.malformed import MalformedError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from fsql.compiler.connectors import Options
     from fsql.compiler.schema import Schema
     from fsql.formats.settings import Settings
 
 
-def infer_columns(samples: Sequence[bytes], settings: Settings) -> Schema:
-    """Return the columns; `samples` are the first lines of each file.
+def infer_columns(samples: Sequence[bytes], settings: Settings) -> tuple[Schema, Options]:
+    """Return the columns, and no options; `samples` are the first lines of each file.
 
     Malformed records are skipped, because reading reports them.
 
@@ -44,7 +45,7 @@ def infer_columns(samples: Sequence[bytes], settings: Settings) -> Schema:
                 _take(fields, name, value, number)
     if not fields:
         raise NotInferredError("it has no JSON object with a field")
-    return tuple(Column(name, declared_type(each)) for name, each in fields.items())
+    return tuple(Column(name, declared_type(each)) for name, each in fields.items()), ()
 
 
 def _take(fields: dict[str, SqlType], name: str, value: Json, line: int) -> None:

@@ -167,34 +167,56 @@ warning[FSQL-W207]: header has values
     )
 
 
-@pytest.mark.parametrize(
-    ("delimiter", "written"),
-    [(";", ";"), ("\t", "\\t"), ("|", "|")],
-    ids=["semicolon", "tab", "bar"],
-)
-def test_another_delimiter(directory: Path, delimiter: str, written: str) -> None:
+@pytest.mark.parametrize("delimiter", [";", "\t", "|"], ids=["semicolon", "tab", "bar"])
+@pytest.mark.parametrize("flags", [(), on_workers("--workers", "2"), ("--engine", "model")])
+def test_another_delimiter(directory: Path, delimiter: str, flags: tuple[str, ...]) -> None:
     lines = ["kind,price", '"pen, blue",1', "ink,2"]
     text = "".join(f"{line}\n" for line in lines).replace(",", delimiter)
     (directory / "rows.csv").write_text(text)
-    said = fsql("run", "-e", "SELECT * FROM 'rows.csv'")
-    table = (
-        "CREATE TABLE t WITH ('connector' = 'file', 'path' = 'rows.csv', 'format' = 'csv',"
-        f" 'delimiter' = '{written}')"
-    )
+    table = "CREATE TABLE t WITH ('connector' = 'file', 'path' = 'rows.csv', 'format' = 'csv');"
+    written = delimiter.replace("\t", "\\t")
+    hint = f"/*+ OPTIONS('csv.field-delimiter' = '{written}') */"
+    for script in (
+        f"SELECT price FROM 'rows.csv' WHERE kind = 'pen{delimiter} blue' OR price > 1",
+        f"{table} SELECT price FROM t",
+        f"SELECT price FROM 'rows.csv' {hint}",
+        f"SELECT x.price FROM 'rows.csv' {hint} AS x",
+        f"{table} SELECT price FROM t {hint}",
+    ):
+        said = fsql("run", "-q", *flags, "-e", script)
+        assert (said.code, said.out, said.err) == (0, '{"price":1}\n{"price":2}\n', "")
+
+
+def test_a_delimiter_that_was_inferred_is_kept(directory: Path) -> None:
+    """The plan has it: of the file as it is later, the same columns are read."""
+    rows = directory / "rows.csv"
+    rows.write_text("a;b\n1;2\n")
+    (directory / "rows.sql").write_text("SELECT b FROM 'rows.csv'")
+    fsql("compile", "rows.sql", "-o", "rows.plan")
+    rows.write_text("a;b\n1;2\n3;4;5\n6;7\n")
+    said = fsql("run", "-q", "rows.plan")
+    assert (said.code, said.out) == (3, '{"b":2}\n')
+    assert "record has 3 fields, and 2 are expected" in said.err
+
+
+def test_a_file_whose_name_does_not_say_its_format(directory: Path) -> None:
+    (directory / "rows.dat").write_text("a;b\n1;2\n")
+    said = fsql("run", "-q", "-e", "SELECT b FROM 'rows.dat' /*+ OPTIONS('format' = 'csv') */")
+    assert (said.code, said.out, said.err) == (0, '{"b":2}\n', "")
+    said = fsql("check", "-e", "SELECT * FROM 'rows.dat' /*+ OPTIONS('delimiter' = ';') */")
     assert (said.code, said.err) == (
         1,
-        f"""\
-error[FSQL-E225]: the columns of "{directory}/rows.csv" cannot be inferred: its records have 1 field with the\
- delimiter ',', and 2 with '{written}'
+        """\
+error[FSQL-E225]: the format of 'rows.dat' cannot be inferred from its name
  --> <command line>:1:15
   |
-1 | SELECT * FROM 'rows.csv'
+1 | SELECT * FROM 'rows.dat' /*+ OPTIONS('delimiter' = ';') */
   |               ^^^^^^^^^^
-  = help: declare it: {table}
+  = help: write it after the path: 'rows.dat' /*+ OPTIONS('format' = 'json') */
+  = help: or declare a table: CREATE TABLE t WITH\
+ ('connector' = 'file', 'path' = 'rows.dat', 'format' = 'json')
 """,
     )
-    said = fsql("run", "-q", "-e", f"{table}; SELECT price FROM t")
-    assert (said.code, said.out) == (0, '{"price":1}\n{"price":2}\n')
 
 
 def test_records_of_one_field(directory: Path) -> None:

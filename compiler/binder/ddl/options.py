@@ -104,6 +104,15 @@ def bind_options(table: syntax.CreateTable, context: Context) -> TableOptions:
     return options
 
 
+def with_options(options: TableOptions, added: Sequence[syntax.TableOption]) -> TableOptions:
+    """Return options with others, which are known to be valid."""
+    return replace(
+        options,
+        given=(*options.given, *((each.key.value, each.value.value) for each in added)),
+        spans={**options.spans, **{each.key.value: each.value.span for each in added}},
+    )
+
+
 def _has_idle_time(
     connector: Connector, values: Mapping[str, syntax.TableOption], table: syntax.CreateTable
 ) -> bool:

@@ -13,7 +13,12 @@ from fsql.compiler.binder.ddl.header_values import warn_of_values_in_header
 from fsql.compiler.binder.ddl.inspect import find_kind
 from fsql.compiler.binder.ddl.message_keys import value_columns, with_message_key
 from fsql.compiler.binder.ddl.metadata import mark_metadata_time, metadata_columns
-from fsql.compiler.binder.ddl.options import TableOptions, bind_options, check_clock_options
+from fsql.compiler.binder.ddl.options import (
+    TableOptions,
+    bind_options,
+    check_clock_options,
+    with_options,
+)
 from fsql.compiler.binder.ddl.other_options import with_own_options
 from fsql.compiler.binder.ddl.partitions import partition_columns, with_path_partitions, without
 from fsql.compiler.binder.ddl.table_origin import like_table
@@ -54,8 +59,7 @@ def create_table(table: syntax.CreateTable, ordinal: int, context: Context) -> N
     table = _completed(table, context)
     inferred = not any(isinstance(each, syntax.PhysicalColumn) for each in table.columns)
     if inferred:
-        options = bind_options(table, context)
-        table = _with_inferred_columns(with_path_partitions(table, options), options, context)
+        table, options = _with_inferred_columns(table, context)
         columns = _physical_columns(table, context)
     else:
         options, columns = _options_and_columns(table, context)
@@ -181,25 +185,35 @@ def _options_and_columns(
 
 
 def _with_inferred_columns(
-    table: syntax.CreateTable, options: TableOptions, context: Context
-) -> syntax.CreateTable:
-    """Return a table that declares no physical columns, with the columns of its input before its own.
+    table: syntax.CreateTable, context: Context
+) -> tuple[syntax.CreateTable, TableOptions]:
+    """Return a table that declares no physical columns, with those of its input first, and its options.
+
+    Options that the input shows are among those of the table.
 
     Raises:
-        Refusal: E225, or E5xx if the input cannot be read.
+        Refusal: E212, E223; E225, or E5xx if the input cannot be read.
+        Abandoned: where other options were refused.
     """
+    options = bind_options(table, context)
+    table = with_path_partitions(table, options)
     if not options.connector.infers_columns:
-        return table
+        return table, options
     name = table.name.parts[-1]
     keys = ",".join(partition_key(each.name) for each in table.partitioned_by)
     given = (*options.given, (METADATA, keys)) if keys else options.given
     try:
-        columns = context.infer(name.name, given, name.span)
+        inferred = context.infer(name.name, given, name.span)
     except FsqlError as error:
         raise Refusal(replace(error.diagnostics[0], primary=Label(name.span))) from None
     if options.format is not None and options.format.name == "csv":
-        warn_of_values_in_header(columns, options, name.span, context)
-    return replace(table, columns=(*columns, *table.columns))
+        warn_of_values_in_header(inferred.columns, options, name.span, context)
+    table = replace(
+        table,
+        columns=(*inferred.columns, *table.columns),
+        options=(*table.options, *inferred.options),
+    )
+    return table, with_options(options, inferred.options)
 
 
 def _physical_columns(table: syntax.CreateTable, context: Context) -> Schema:

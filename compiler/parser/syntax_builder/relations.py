@@ -129,15 +129,17 @@ def table_reference(
 
 
 def file_reference(
-    span: Span, path: syntax.StringLiteral, alias: syntax.TableAlias | None
+    span: Span,
+    path: syntax.StringLiteral,
+    hints: tuple[syntax.Hint, ...],
+    alias: syntax.TableAlias | None,
 ) -> syntax.TableReference:
-    """Return `'orders.jsonl' AS a`; without an alias the file is named `orders`."""
+    """Return `'orders.jsonl' /*+ OPTIONS(…) */ AS a`; without an alias the file is named `orders`."""
     if alias is None:
         stem = PurePath(path.value).name.partition(".")[0] or path.value
         alias = syntax.TableAlias(path.span, syntax.Identifier(path.span, stem))
-    return syntax.TableReference(
-        span, syntax.QualifiedName.of_file(path.span, path.value), None, alias, is_file=True
-    )
+    name = syntax.QualifiedName.of_file(path.span, path.value)
+    return syntax.TableReference(span, name, None, alias, is_file=True, hints=hints)
 
 
 def derived(

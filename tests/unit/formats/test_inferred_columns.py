@@ -21,9 +21,10 @@ def settings(format_name: str, **options: str) -> Settings:
 
 
 def columns(format_name: str, *samples: str, **options: str) -> str:
-    """Return the columns of files with these contents."""
+    """Return the columns of files with these contents, and the options that they show."""
     encoded = [sample.encode("utf-8", "surrogateescape") for sample in samples]
-    return ", ".join(map(str, infer_line_columns(encoded, settings(format_name, **options))))
+    schema, shown = infer_line_columns(encoded, settings(format_name, **options))
+    return ", ".join([*map(str, schema), *(f"{key} {value!r}" for key, value in shown)])
 
 
 @pytest.mark.parametrize(
@@ -116,6 +117,16 @@ def test_json_without_a_common_type(sample: str, reason: str) -> None:
         ("a,b\n1,2,3\n4\n5,true\n", {}, "a BIGINT, b BOOLEAN"),
         ("1;x\n2;y\n", {"header": "false", "delimiter": ";"}, "column1 BIGINT, column2 STRING"),
         ("a,b\n", {}, "a STRING, b STRING"),
+        ("a;b\n1,5;x\n2;y\n", {}, "a STRING, b STRING, delimiter ';'"),
+        ("a;b\n1;x\n2;y\n", {"delimiter": ","}, "a;b STRING"),
+        ("a\tb\n1\tx, y\n", {}, "a BIGINT, b STRING, delimiter '\\t'"),
+        ('a|b\n1|"x|y"\n', {}, "a BIGINT, b STRING, delimiter '|'"),
+        ("a|b\n1|x\n", {"quote": "|"}, "a|b STRING"),
+        ("a;b\n1;x\n", {"null": "n;a"}, "a;b STRING"),
+        ("1;x\n2;y\n", {"header": "false"}, "column1 BIGINT, column2 STRING, delimiter ';'"),
+        ("a;b\n1;x\n2\n", {}, "a;b STRING"),
+        ("a,b;c\n1,x\n2,y\n", {}, "a BIGINT, b;c STRING"),
+        ("a;b,c\n1,5;2,5\n", {}, "a STRING, b,c STRING, delimiter ';'"),
     ],
 )
 def test_columns_of_csv(sample: str, options: dict[str, str], expected: str) -> None:

@@ -155,8 +155,8 @@ def test_files_in_from_are_those_of_the_job(tmp_path: Path) -> None:
     )
     assert merged.compiled is not None
     assert merged.compiled.script.columns == {
-        "views.jsonl": '"n" BIGINT',
-        f"{tmp_path}/b/more.jsonl": '"n" BIGINT',
+        "views.jsonl": '("n" BIGINT)',
+        f"{tmp_path}/b/more.jsonl": '("n" BIGINT)',
     }
 
 
