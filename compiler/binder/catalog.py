@@ -25,12 +25,14 @@ if TYPE_CHECKING:
 class ComputedColumnEntry:
     """A column that every reader of the table computes from the physical ones.
 
-    `index` is its index among all columns of the table, physical and computed.
+    `index` is its index among all columns of the table, physical and computed.  If it is `hidden`, it is the
+    last one, and has no name in queries.
     """
 
     name: str
     index: int
     expression: Expression
+    hidden: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +95,7 @@ class ViewEntry:
     `plan` is None if the declaration of the view or table was refused. The error has been reported, and
     references to it cause no further errors.  `warnings` are shown where it is read.  `declaration` is the
     CREATE VIEW; a common table has none.  `join_names` are the other names of its columns, if any has one.
+    With `hidden_time`, its last column is event time that has no name.
     """
 
     name: str
@@ -101,6 +104,7 @@ class ViewEntry:
     warnings: tuple[Diagnostic, ...] = ()
     declaration: CreateView | None = None
     join_names: tuple[str | None, ...] = ()
+    hidden_time: bool = False
 
 
 Entry = TableEntry | ViewEntry

@@ -55,7 +55,8 @@ class Context:
     the time zone of the script.  `infer` reads the columns of tables that declare none.  `time_to_live` is
     that of the state of the query, `idle` the default of that option of live tables.  `skews` are the hints
     of the SELECT about its joins.  `join_names` are the other names of the columns of SELECTs, by their span.
-    `looked_up` gets the ordinals of the tables that lookup joins need at rest.
+    `hidden_times` are the SELECTs of views, by their span, with whether their last column is event time that
+    has no name.  `looked_up` gets the ordinals of the tables that lookup joins need at rest.
     """
 
     report: Report
@@ -71,6 +72,7 @@ class Context:
     idle: str | None = None
     skews: Skews = field(default_factory=Skews)
     join_names: dict[Span, tuple[str | None, ...]] = field(default_factory=dict)
+    hidden_times: dict[Span, bool] = field(default_factory=dict)
     looked_up: set[int] = field(default_factory=set)
 
     def with_catalog(self, catalog: Catalog) -> Context:

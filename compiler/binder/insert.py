@@ -13,10 +13,11 @@ from fsql.compiler.binder.context import ScanNumbers
 from fsql.compiler.binder.ddl.metadata import with_written_metadata
 from fsql.compiler.binder.ddl.partitions import check_written
 from fsql.compiler.binder.expressions.conditionals import make_cast
+from fsql.compiler.binder.hidden_time import keep_hidden_time
 from fsql.compiler.binder.insert_clauses import overwritten, resolve_conflicts, static_values
 from fsql.compiler.binder.limits import check_depth
 from fsql.compiler.binder.query import bind_query
-from fsql.compiler.binder.relation import check_column_names, project
+from fsql.compiler.binder.relation import check_column_names, column_refs, project
 from fsql.compiler.binder.report import Abandoned, Refusal, no_column, refusal
 from fsql.compiler.binder.scope import matches, names_text, quantity_text
 from fsql.compiler.binder.set_operations import output_expressions, union
@@ -103,16 +104,42 @@ def bind_added(insert: syntax.Insert, stream: ViewEntry, context: Context) -> Vi
     if insert.overwrite or insert.on_conflict or insert.partition:
         raise _not_written(stream, insert.table)
     columns = tuple(Column(each.name, each.type) for each in stream.plan.schema)
-    table = _result_entry(stream.name, stream.span, columns, context)
+    named = columns[:-1] if stream.hidden_time else columns
+    table = _result_entry(stream.name, stream.span, named, context)
     numbers = ScanNumbers()
     numbers.count = sum(isinstance(node, Scan) for node in operators(stream.plan))
+    rows = stream.plan
     with context.report.collect_warnings() as warnings:
         own = replace(context, scan_numbers=numbers)
-        query = _bind_written(insert, table, {}, own)
+        with keep_hidden_time(insert.query, own) as kept:
+            query = _bind_written(insert, table, {}, own)
+        hidden = stream.hidden_time and kept()
+        if hidden and len(query.schema) == len(insert.columns or named) + 1:
+            table = replace(table, columns=columns)
+            insert = _with_column(insert, columns[-1].name)
+        else:
+            rows, query = _without_last(rows, stream.hidden_time), _without_last(query, kept())
+            hidden = False
         added = _assigned(insert, table, query, {}, context)
         check_depth(added, insert.query.span)
-    rows = union([(stream.plan, stream.span), (added, insert.query.span)])
-    return replace(stream, plan=rows, warnings=(*stream.warnings, *warnings))
+    rows = union([(rows, stream.span), (added, insert.query.span)])
+    warned = (*stream.warnings, *warnings)
+    return replace(stream, plan=rows, warnings=warned, hidden_time=hidden)
+
+
+def _with_column(insert: syntax.Insert, name: str) -> syntax.Insert:
+    """Return an INSERT that writes one column more, if it names its columns."""
+    if not insert.columns:
+        return insert
+    more = syntax.Identifier(insert.columns[-1].span, name, quoted=True)
+    return replace(insert, columns=(*insert.columns, more))
+
+
+def _without_last(plan: Plan, last: bool) -> Plan:  # noqa: FBT001
+    """Return `plan` without its last column, if that is event time without a name."""
+    if not last:
+        return plan
+    return project(plan, column_refs(plan)[:-1], [each.name for each in plan.schema[:-1]])
 
 
 def _distinct_names(names: Sequence[str]) -> list[str]:

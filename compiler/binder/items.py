@@ -184,7 +184,7 @@ def _columns_of(binder: ExpressionBinder, star: syntax.Star) -> list[_StarColumn
     Raises:
         Refusal: E203 to E220.
     """
-    fields = binder.scope.fields
+    fields = [each for each in binder.scope.fields if not each.hidden]
     if not star.qualifier:
         own = [field for field in fields if not field.merged]
         return [_star_column(binder, each) for each in own]

@@ -9,6 +9,7 @@ from fsql.compiler import syntax
 from fsql.compiler.binder.aggregates.distinct_on import as_first_rows
 from fsql.compiler.binder.catalog import Catalog, ViewEntry
 from fsql.compiler.binder.constants import bind_values
+from fsql.compiler.binder.hidden_time import keep_hidden_time
 from fsql.compiler.binder.limit import bind_limited
 from fsql.compiler.binder.limits import check_depth
 from fsql.compiler.binder.relation import check_column_names, column_refs, project
@@ -78,18 +79,26 @@ def bind_view(
 
     If its query is refused, the error is reported and the entry has no plan.
     """
-    plan = None
+    plan, hidden = None, False
     others: tuple[str | None, ...] = ()
     with context.report.collect_warnings() as warnings, context.report.part():
-        bound = bind_query(_without_order(query, context), context.with_own_scan_numbers())
+        query = _without_order(query, context)
+        own = context.with_own_scan_numbers()
+        with keep_hidden_time(query, own) as kept:
+            bound = bind_query(query, own)
+        hidden = kept()
         check_depth(bound, query.span)
         names = [column.name for column in bound.schema]
         others = () if columns else context.join_names.get(query.body.span, ())
         if columns:
-            check_column_names(columns, len(names), f'"{name.name}"')
-            names = [column.name for column in columns]
+            check_column_names(columns, len(names) - hidden, f'"{name.name}"')
+            names[: len(columns)] = [column.name for column in columns]
+        elif others and hidden:
+            others = (*others, None)
         plan = project(bound, column_refs(bound), names)
-    return ViewEntry(name.name, name.span, plan, tuple(warnings), join_names=others)
+    return ViewEntry(
+        name.name, name.span, plan, tuple(warnings), join_names=others, hidden_time=hidden
+    )
 
 
 def _without_order(query: syntax.Query, context: Context) -> syntax.Query:

@@ -43,9 +43,19 @@ class Relation:
         """Return the number of the plan's columns."""
         return len(self.plan.schema)
 
+    @property
+    def named(self) -> Layer:
+        """Return the fields that have a name."""
+        return tuple(field for field in self.fields if not field.hidden)
+
     def with_plan(self, plan: Plan) -> Relation:
         """Return the relation with another plan that has the same columns."""
         return replace(self, plan=plan)
+
+    def with_hidden_last(self) -> Relation:
+        """Return the relation whose last field is event time without a name."""
+        *fields, last = self.fields
+        return replace(self, fields=(*fields, replace(last, hidden=True)))
 
 
 def relation_of(plan: Plan, name: str | None) -> Relation:
@@ -63,8 +73,10 @@ def apply_alias(relation: Relation, alias: TableAlias | None) -> Relation:
         return relation
     names = [field.name for field in relation.fields]
     if alias.columns:
-        check_column_names(alias.columns, len(names), f'"{alias.name.name}"')
-        names = [column.name for column in alias.columns]
+        named = len(relation.named)
+        check_column_names(alias.columns, named, f'"{alias.name.name}"')
+        given = (column.name for column in alias.columns)
+        names = [field.name if field.hidden else next(given) for field in relation.fields]
     return replace(
         relation,
         fields=tuple(

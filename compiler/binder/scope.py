@@ -27,8 +27,9 @@ class Field:
     """A column that a name can refer to: column `index` of the scope's plan.
 
     With `member`, the name refers to a field of that column: the column's type, and the field's index in it.
-    A column that USING has `merged` with another is only found with its qualifier.  `join_name` is the name
-    that ksqlDB gives a column of a join, such as `A_ID`; a column of that name precedes it.
+    A column that USING has `merged` with another is only found with its qualifier.  A `hidden` column has no
+    name at all: it is event time that a query does not select, for windows and ROWTIME.  `join_name` is the
+    name that ksqlDB gives a column of a join, such as `A_ID`; a column of that name precedes it.
     """
 
     qualifier: str | None
@@ -38,6 +39,7 @@ class Field:
     member: tuple[SqlType, int] | None = None
     merged: bool = False
     join_name: str | None = None
+    hidden: bool = False
 
     @property
     def expression(self) -> Expression:
@@ -73,6 +75,8 @@ class Scope:
         for layer in self.layers:
             by_name: dict[str, list[Field]] = {}
             for field in layer:
+                if field.hidden:
+                    continue
                 by_name.setdefault(field.name.lower(), []).append(field)
             tables.append(by_name)
         return tuple(tables)

@@ -15,6 +15,7 @@ from fsql.compiler.binder.aggregates.aggregate import AggregateCollector, Groups
 from fsql.compiler.binder.aggregates.group import make_group, refuse_final
 from fsql.compiler.binder.aggregates.grouping_sets import GroupKeys, bind_sets
 from fsql.compiler.binder.expressions.expression import ExpressionBinder
+from fsql.compiler.binder.hidden_time import hidden_time
 from fsql.compiler.binder.hints import with_hints
 from fsql.compiler.binder.items import (
     AggregateSpec,
@@ -164,6 +165,7 @@ class _SelectBinder:
         self._partition = partition
         self._report = context.report
         self._join_names = context.join_names
+        self._hidden_times = context.hidden_times
         self._source_spans = context.source_spans
         self._functions = context.functions
         self._zone = context.zone
@@ -209,6 +211,8 @@ class _SelectBinder:
             if any(item.join_name for item in items):
                 self._join_names[self._select.span] = tuple(item.join_name for item in items)
             items += [Item(key.expression, key.name, key.span, None) for key in self._partition]
+            if not self._aggregates.calls:
+                items += hidden_time(self._select, self._relation, self._hidden_times)
             having = self._having(items)
             qualify = self._qualify(items)
             keys = self._keys(items)

@@ -117,11 +117,14 @@ def bind_table(name: QualifiedName, context: Context, *, row_time: bool = False)
         row_time = row_time and not is_change_source(entry)
         plan = scan_table(entry, context, name.span, row_time=row_time)
         relation = relation_of(plan, entry.name)
-        if not row_time:
-            return relation
-        return Relation(plan, relation.fields[:-1], len(plan.schema) - 1)
+        if row_time:
+            relation = Relation(plan, relation.fields[:-1], len(plan.schema) - 1)
+        hidden = any(each.hidden for each in entry.computed)
+        return relation.with_hidden_last() if hidden else relation
     context.catalog.read_view(entry)
     relation = relation_of(_inline(entry, context, name.span), entry.name)
+    if entry.hidden_time:
+        relation = relation.with_hidden_last()
     if not entry.join_names:
         return relation
     named = zip(relation.fields, entry.join_names, strict=True)

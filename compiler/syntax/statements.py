@@ -32,11 +32,12 @@ class PhysicalColumn(Syntax):
 
 @dataclass(frozen=True, slots=True)
 class ComputedColumn(Syntax):
-    """`name AS expression [COMMENT 'text']`."""
+    """`name AS expression [COMMENT 'text']`; a `hidden` one is event time that `*` leaves out."""
 
     name: Identifier
     expression: Expression
     comment: StringLiteral | None = None
+    hidden: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -69,10 +69,10 @@ def _event_time(expression: Expression, row: Row, number: int) -> int | DeadLett
     """Return the event time of a row; a row without one is malformed."""
     try:
         time = evaluate(expression, row.values)
-        reason = "the event time is NULL"
+        code, reason = NO_EVENT_TIME, "the event time is NULL"
     except RowFailure as failure:
-        time, reason = None, str(failure)
+        time, code, reason = None, failure.code, str(failure)
     if time is None:
-        return DeadLetter(number, -1, -1, NO_EVENT_TIME, field="", reason=reason, excerpt="")
+        return DeadLetter(number, -1, -1, code, field="", reason=reason, excerpt="")
     assert isinstance(time, int)
     return time

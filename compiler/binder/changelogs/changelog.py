@@ -64,7 +64,7 @@ def from_changelog(relation: Relation, given: Mapping[str, object], context: Con
     if len(indexes) < len(set(keys)) or operation in indexes:
         raise _wrong("PARTITION BY must name the columns of the key", data.span)
     codes = _codes(given.get("OP_MAPPING"))
-    others = [field for field in relation.fields if field.index != operation]
+    others = [field for field in relation.named if field.index != operation]
     values = [field.index for field in others if field.index not in indexes]
     below, width = relation.plan, relation.width
     kind, failing = _kind(column_refs(below)[operation], codes)
@@ -99,7 +99,7 @@ def from_changelog(relation: Relation, given: Mapping[str, object], context: Con
 def _operation_column(relation: Relation, written: object, span: Span) -> int:
     """Return the index of the column with the operation, `op` by default."""
     name = operation_name(FROM_CHANGELOG, written, span)
-    found = [field for field in relation.fields if matches(name, field.name)]
+    found = [field for field in relation.named if matches(name, field.name)]
     if len(found) != 1 or found[0].column.type != STRING:
         raise _wrong(f'the operation "{name.name}" must be a STRING column of the input', name.span)
     return found[0].index

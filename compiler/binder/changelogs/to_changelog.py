@@ -46,7 +46,7 @@ def to_changelog(relation: Relation, given: Mapping[str, object], context: Conte
     data = given["INPUT"]
     assert isinstance(data, syntax.TableArgument)
     operation = operation_name(TO_CHANGELOG, given.get("OP"), data.span)
-    same = next((field for field in relation.fields if matches(operation, field.name)), None)
+    same = next((field for field in relation.named if matches(operation, field.name)), None)
     if same is not None:
         what = f'its input has a column "{same.name}" already; name another by op => DESCRIPTOR(…)'
         raise wrong_argument(TO_CHANGELOG, what, operation.span)
@@ -72,9 +72,9 @@ def to_changelog(relation: Relation, given: Mapping[str, object], context: Conte
     order = [*partition, len(below.schema)]
     order += [index for index in range(len(below.schema)) if index not in partition]
     columns[len(below.schema)] = _code(kind, codes)
-    names = [*(field.name for field in relation.fields), operation.name]
+    names = [*(field.name for field in relation.named), operation.name]
     plan = project(rows, [columns[each] for each in order], [names[each] for each in order])
-    qualifiers = [*(field.qualifier for field in relation.fields), None]
+    qualifiers = [*(field.qualifier for field in relation.named), None]
     return Relation(
         plan,
         tuple(
@@ -86,15 +86,15 @@ def to_changelog(relation: Relation, given: Mapping[str, object], context: Conte
 
 def _visible(relation: Relation) -> Plan:
     """Return the rows with only the named columns, which are those of a change."""
-    values = [field.expression for field in relation.fields]
+    values = [field.expression for field in relation.named]
     typed = [coerce(each, STRING) if each.type == NULL else each for each in values]
-    return project(relation.plan, typed, [field.name for field in relation.fields])
+    return project(relation.plan, typed, [field.name for field in relation.named])
 
 
 def _partition(relation: Relation, data: syntax.TableArgument, context: Context) -> tuple[int, ...]:
     """Return the indexes of the columns that PARTITION BY names."""
     keys = partition_of_table(relation, data.partition_by, context)
-    places = {field.expression: place for place, field in enumerate(relation.fields)}
+    places = {field.expression: place for place, field in enumerate(relation.named)}
     if not all(key in places for key in keys):
         raise wrong_argument(
             TO_CHANGELOG, "PARTITION BY must name the columns of the key", data.span

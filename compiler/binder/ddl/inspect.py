@@ -105,7 +105,8 @@ def describe(written: syntax.Describe, context: Context, source: SourceText) -> 
     if isinstance(entry, ViewEntry):
         if entry.plan is None:
             raise Abandoned
-        rows = tuple(_row(column) for column in entry.plan.schema)
+        named = entry.plan.schema[:-1] if entry.hidden_time else entry.plan.schema
+        rows = tuple(_row(column) for column in named)
         return Listing(_DESCRIPTION, rows)
     return Listing(_DESCRIPTION, tuple(_table_rows(entry, source)))
 

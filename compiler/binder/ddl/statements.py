@@ -364,7 +364,9 @@ def _computed_columns(
                 )
                 with context.report.part():
                     expression = binder.bind_and_check_size(written.expression)
-                    computed.append(ComputedColumnEntry(written.name.name, index, expression))
+                    computed.append(
+                        ComputedColumnEntry(written.name.name, index, expression, written.hidden)
+                    )
     return tuple(computed)
 
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from fsql.compiler.binder.scope import Field, Scope
 
 _BOUNDS: Final[Mapping[str, Bound]] = {"WINDOWSTART": Bound.START, "WINDOWEND": Bound.END}
-_ROW_TIME: Final = "ROWTIME"
+ROW_TIME: Final = "ROWTIME"
 MESSAGE_COLUMNS: Final[Mapping[str, str]] = {
     "ROWPARTITION": "ROWPARTITION INT METADATA FROM 'partition' VIRTUAL",
     "ROWOFFSET": "ROWOFFSET BIGINT METADATA FROM 'offset' VIRTUAL",
@@ -28,22 +28,38 @@ def pseudo_column(scope: Scope, reference: syntax.ColumnReference) -> Call | Non
 
     A column of that name takes precedence, so callers look for one before.
     """
-    *relation, name = reference.parts
-    upper = name.name.upper()
-    if len(relation) > 1 or (upper not in _BOUNDS and upper != _ROW_TIME):
+    found = row_time_field(scope, reference)
+    bound = _BOUNDS.get(reference.parts[-1].name.upper())
+    if bound is not None:
+        named = [each for each in _fields(scope, reference) if each.name == bound.value]
+        found = named[0] if len(named) == 1 else None
+    return None if found is None else _milliseconds(found)
+
+
+def row_time_field(scope: Scope, reference: syntax.ColumnReference) -> Field | None:
+    """Return the event time that ROWTIME means; None for other names, or if there is none or several."""
+    if reference.parts[-1].name.upper() != ROW_TIME:
         return None
+    bounds = {bound.value for bound in Bound}
+    found = [
+        each
+        for each in _fields(scope, reference)
+        if each.column.time_attribute and each.name not in bounds
+    ]
+    return found[0] if len(found) == 1 else None
+
+
+def _fields(scope: Scope, reference: syntax.ColumnReference) -> list[Field]:
+    """Return the columns of FROM, or of the relation before the name."""
+    relation = reference.parts[:-1]
+    if len(relation) > 1:
+        return []
     owner = relation[0].name.lower() if relation else None
-    fields = [
+    return [
         field
         for field in scope.fields
         if owner is None or (field.qualifier is not None and field.qualifier.lower() == owner)
     ]
-    bounds = {bound.value for bound in Bound}
-    if upper == _ROW_TIME:
-        found = [each for each in fields if each.column.time_attribute and each.name not in bounds]
-    else:
-        found = [each for each in fields if each.name == _BOUNDS[upper].value]
-    return _milliseconds(found[0]) if len(found) == 1 else None
 
 
 def compared_with_text(
@@ -57,7 +73,7 @@ def compared_with_text(
         written, syntax.ColumnReference
     ):
         return bound
-    named = written.parts[-1].name.upper() in {*_BOUNDS, _ROW_TIME}
+    named = written.parts[-1].name.upper() in {*_BOUNDS, ROW_TIME}
     if named and isinstance(bound, Call) and bound.function == "epoch_millis":
         return bound.arguments[0]
     return bound

@@ -35,10 +35,10 @@ def merged_columns(left: Relation, right: Relation, clause: syntax.JoinClause) -
     """
     names: Sequence[Identifier] = clause.using
     if clause.natural:
-        others = {field.name.lower() for field in right.fields if not field.merged}
+        others = {field.name.lower() for field in right.named if not field.merged}
         names = [
             Identifier(clause.span, field.name, quoted=False)
-            for field in left.fields
+            for field in left.named
             if not field.merged and field.name.lower() in others
         ]
         if not names:
@@ -54,7 +54,7 @@ def merged_columns(left: Relation, right: Relation, clause: syntax.JoinClause) -
 def _only(side: Relation, name: Identifier, which: str) -> Field:
     found = Scope((side.fields,)).find(name)
     if not found:
-        known = names_text([field.name for field in side.fields if not field.merged])
+        known = names_text([field.name for field in side.named if not field.merged])
         raise refusal(
             "E202",
             f'the {which} side of the join has no column "{name.name}"',

@@ -9,6 +9,7 @@ from fsql.compiler.analysis.properties import Bound, window_columns
 from fsql.compiler.binder.ddl.declared_functions import NO_FUNCTIONS
 from fsql.compiler.binder.expressions.expression import ExpressionBinder
 from fsql.compiler.binder.expressions.operators import call
+from fsql.compiler.binder.expressions.pseudo_columns import row_time_field
 from fsql.compiler.binder.relation import column_refs, project
 from fsql.compiler.binder.report import Refusal, refusal
 from fsql.compiler.binder.scope import Field
@@ -88,7 +89,11 @@ def event_time_field(
     if isinstance(written, syntax.EventTime):
         return _only_event_time(relation, written)
     binder = ExpressionBinder(relation.scope, "a window", source_spans, NO_FUNCTIONS, "UTC")
-    time = binder.column(written)
+    time = None
+    if not binder.scope.find(written.parts[-1]):
+        time = row_time_field(binder.scope, written)
+    if time is None:
+        time = binder.column(written)
     if not time.column.time_attribute:
         raise _not_event_time(relation, time, written)
     return time
