@@ -204,6 +204,63 @@ QUERIES = (
 )
 
 
+TIED = (
+    "SELECT n AS id, LAG(id) OVER (ORDER BY n|) AS a, ROW_NUMBER() OVER (ORDER BY n|) AS b FROM t",
+    (
+        "SELECT n AS id, LAG(n) OVER (PARTITION BY k ORDER BY n|) AS a,"
+        " ROW_NUMBER() OVER (ORDER BY k|) AS b FROM t"
+    ),
+    (
+        "SELECT LAG(id) OVER (ORDER BY n, k|) AS id, LEAD(n) OVER (PARTITION BY k ORDER BY n DESC|) AS a,"
+        " ROW_NUMBER() OVER (PARTITION BY n ORDER BY k|) AS b FROM t"
+    ),
+    (
+        "SELECT n AS id, ROW_NUMBER() OVER (PARTITION BY k ORDER BY n|) AS a,"
+        " ROW_NUMBER() OVER (ORDER BY k DESC|) AS b FROM t"
+    ),
+    (
+        "SELECT COUNT(*) OVER (PARTITION BY k) AS id, ROW_NUMBER() OVER (PARTITION BY k ORDER BY n|) AS a,"
+        " RANK() OVER (PARTITION BY k ORDER BY n) AS b FROM t"
+    ),
+    (
+        "SELECT n AS id, NTILE(3) OVER (ORDER BY n|) AS a,"
+        " NTILE(2) OVER (PARTITION BY k ORDER BY n|) AS b FROM t"
+    ),
+    (
+        "SELECT n AS id, SUM(id) OVER (PARTITION BY k ORDER BY n| ROWS UNBOUNDED PRECEDING) AS a,"
+        " ROW_NUMBER() OVER (PARTITION BY k ORDER BY n|) AS b FROM t"
+    ),
+    (
+        "SELECT n AS id, SUM(id) OVER (ORDER BY n| ROWS UNBOUNDED PRECEDING) AS a,"
+        " SUM(id) OVER (ORDER BY n| ROWS BETWEEN UNBOUNDED PRECEDING AND 2 FOLLOWING) AS b FROM t"
+    ),
+    (
+        "SELECT RANK() OVER (ORDER BY n) AS id, SUM(n) OVER (ORDER BY n) AS a,"
+        " SUM(id) OVER (ORDER BY k| ROWS BETWEEN 1 PRECEDING AND UNBOUNDED FOLLOWING) AS b FROM t"
+    ),
+    (
+        "SELECT COUNT(*) OVER (ORDER BY seen) AS id, ROW_NUMBER() OVER (PARTITION BY k ORDER BY n|) AS a,"
+        " ROW_NUMBER() OVER (ORDER BY seen DESC|) AS b FROM t"
+    ),
+    (
+        "SELECT n AS id, ROW_NUMBER() OVER (PARTITION BY window_end, k ORDER BY n|) AS a,"
+        " ROW_NUMBER() OVER (PARTITION BY window_end ORDER BY k|) AS b FROM " + WINDOW
+    ),
+    (
+        "SELECT n AS id, NTILE(2) OVER (PARTITION BY window_start, window_end ORDER BY n|) AS a,"
+        " COUNT(*) OVER (PARTITION BY k ORDER BY seen) AS b FROM " + WINDOW
+    ),
+    "SELECT n AS id, LAG(n) OVER (ORDER BY k|) AS a, ROW_NUMBER() OVER (ORDER BY n|) AS b FROM EQUAL",
+    (
+        "SELECT n AS id, SUM(n) OVER (ORDER BY k| ROWS UNBOUNDED PRECEDING) AS a,"
+        " LAG(n) OVER (PARTITION BY n ORDER BY k|) AS b FROM EQUAL"
+    ),
+)
+"""Orders in which rows are equal; | stands for the columns that tell them apart in DuckDB."""
+EQUAL = "(SELECT k, n FROM t UNION ALL SELECT k, MAX(n) AS n FROM t GROUP BY k, id % 4)"
+"""Rows that are equal in all columns, and can be retracted."""
+
+
 def in_duckdb(query: str) -> str:
     """Return the query with windows as DuckDB computes them."""
     start = f"seen // {5 * SECOND}"
@@ -247,3 +304,16 @@ def test_frames_in_any_order_are_those_of_duckdb() -> None:
             check_snapshots(case, outcome, roots_of(case), Random(seed), met)
     assert all(met[query] for query in QUERIES), met
     assert met["rows restored"], met
+
+
+@pytest.mark.slow
+def test_rows_that_are_equal_in_an_order_have_the_same_order_in_all_columns() -> None:
+    numbered = f"(SELECT *, ROW_NUMBER() OVER (PARTITION BY k, n) AS tie FROM {EQUAL}) AS s"
+    for seed, query in enumerate(TIED):
+        case = case_of(seed, query.replace("|", "").replace("FROM EQUAL", f"FROM {EQUAL} AS s"))
+        assert not any(case.expected.late), case
+        tie = ", k, n, tie" if "EQUAL" in query else ", time, origin"
+        other = in_duckdb(query.replace("|", tie).replace("FROM EQUAL", f"FROM {numbered}"))
+        assert compare_with_duckdb(case, VIEWS, other), case
+        if seed % 3 == 0:
+            check(case, schedules=1)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from fsql.compiler.binder.aggregates.aggregate import make_distinct_names
@@ -14,8 +14,9 @@ from fsql.compiler.binder.over.following import (
 )
 from fsql.compiler.binder.over.following_ranges import add_following_ranges
 from fsql.compiler.binder.over.frames import in_order_of_time
-from fsql.compiler.binder.over.rank import rank
-from fsql.compiler.binder.over.running_totals import add_partition_frames
+from fsql.compiler.binder.over.rank import Ordering, rank
+from fsql.compiler.binder.over.running_totals import add_partition_frames, numbers_equal_rows
+from fsql.compiler.binder.over.ties import Context, Step, number_ties
 from fsql.compiler.binder.over.unordered_frames import (
     add_partition_aggregates,
     add_row_frames,
@@ -30,16 +31,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from fsql.compiler.binder.over.over import RunningCollector
+    from fsql.compiler.binder.over.rank import RankCall
     from fsql.compiler.binder.over.running_call import RunningCall
+    from fsql.compiler.binder.over.ties import Ties
     from fsql.compiler.binder.report import Report
     from fsql.compiler.binder.source_spans import SourceSpans
-    from fsql.compiler.logical import OrderKey
     from fsql.compiler.syntax import Emit
     from fsql.compiler.text.source import Span
-
-
-_Order = tuple[tuple["Expression", ...], tuple["OrderKey", ...]]
-"""A partition, and any order of its rows."""
 
 
 def _names(calls: Mapping[int, OverCall]) -> tuple[str, ...]:
@@ -51,10 +49,34 @@ class _Grouped:
     """Running aggregates with equal partition and order, by the way in which their frames are found."""
 
     in_sequence: dict[Sequenced, dict[int, OverCall]] = field(default_factory=dict)
-    by_rank: dict[_Order, dict[int, OverCall]] = field(default_factory=dict)
-    totals: dict[_Order, dict[int, RunningCall]] = field(default_factory=dict)
+    by_rank: dict[Ordering, dict[int, OverCall]] = field(default_factory=dict)
+    totals: dict[Ordering, dict[int, RunningCall]] = field(default_factory=dict)
     whole: dict[tuple[Expression, ...], dict[int, AggregateCall]] = field(default_factory=dict)
+    ranks: list[tuple[RankCall, int, Span]] = field(default_factory=list)
     order_spans: dict[Expression, Span] = field(default_factory=dict)
+
+    def steps(self) -> list[Step]:
+        """Return the operators after those in sequence, each once."""
+        steps = [Step(ordering, numbers=True) for ordering in self.by_rank]
+        for ordering, calls in self.totals.items():
+            numbers = any(numbers_equal_rows(each.ordered_frame) for each in calls.values())
+            steps.append(Step(ordering, numbers))
+        steps += [Step(Ordering(partition, ()), numbers=False) for partition in self.whole]
+        shared = {index for ordering in self.by_rank for index in self.shared_ranks(ordering)}
+        steps += [
+            Step(call.ordering, numbers=call.function is RankFunction.ROW_NUMBER)
+            for call, index, _ in self.ranks
+            if index not in shared
+        ]
+        return steps
+
+    def shared_ranks(self, ordering: Ordering) -> list[int]:
+        """Return the ROW_NUMBERs that are the ranks by which frames are found."""
+        return [
+            index
+            for call, index, _ in self.ranks
+            if call.function is RankFunction.ROW_NUMBER and call.ordering == ordering
+        ]
 
 
 def _group_calls(
@@ -72,11 +94,18 @@ def _group_calls(
         if carried.whole:
             found.whole.setdefault(partition, {})[index] = carried.call.aggregate
         elif carried.is_ranked(plan):
-            found.by_rank.setdefault((partition, carried.keys), {})[index] = carried.call
+            found.by_rank.setdefault(Ordering(partition, carried.keys), {})[index] = carried.call
         elif carried.is_total(plan):
-            found.totals.setdefault((partition, carried.keys), {})[index] = carried
+            found.totals.setdefault(Ordering(partition, carried.keys), {})[index] = carried
         else:
             found.in_sequence.setdefault((partition, order), {})[index] = carried.call
+    found.ranks = [
+        (call.rewrite(carry), index, span)
+        for call, (index, span) in sorted(
+            collector.ranks.items(),
+            key=lambda each: each[0].function is not RankFunction.ROW_NUMBER,
+        )
+    ]
     return found
 
 
@@ -91,26 +120,29 @@ def add_running(
 
     `carry` rewrites an expression of the SELECT over the columns of `plan`.  There is an operator for each
     partition and order, first those in the total order, then the others, each in the order of the text; then
-    one for each rank, ROW_NUMBERs first.  `emit` determines when ranks by window are released.
+    one for each rank that no frames have, ROW_NUMBERs first.  `emit` determines when ranks by window are
+    released.
     """
     grouped = _group_calls(plan, collector, carry)
     columns: dict[int, int] = {}
-    if collector.first_span is not None:
-        if grouped.in_sequence and not append_only(plan):
-            raise not_implemented(
-                "OVER on rows that can be retracted",
-                collector.first_span,
-                help="write an order: OVER (PARTITION BY k ORDER BY x)",
-            )
-        plan = _in_sequence(plan, grouped, collector.source_spans, columns)
-        plan = _in_any_order(plan, grouped, (emit, report, collector.first_span), columns)
-    # Only ROW_NUMBER depends on how rows of equal order are ordered; the first one has their positions.
-    for rank_call, (index, span) in sorted(
-        collector.ranks.items(), key=lambda each: each[0].function is not RankFunction.ROW_NUMBER
-    ):
-        columns[index] = len(plan.schema)
-        name = rank_call.function.value.lower()
-        plan = rank(plan, rank_call.rewrite(carry), name, emit, span)
+    first_span = collector.first_span or next(span for _, _, span in grouped.ranks)
+    if grouped.in_sequence and not append_only(plan):
+        raise not_implemented(
+            "OVER on rows that can be retracted",
+            first_span,
+            help="write an order: OVER (PARTITION BY k ORDER BY x)",
+        )
+    context = Context(emit, first_span, collector.source_spans)
+    plan, ties = number_ties(plan, grouped.in_sequence, grouped.steps(), context)
+    plan = _in_sequence(plan, grouped, collector.source_spans, columns)
+    plan = _in_any_order(plan, grouped, ties, (emit, report, first_span), columns)
+    for call, index, span in grouped.ranks:
+        if index not in columns:
+            columns[index] = len(plan.schema)
+            numbers = call.function is RankFunction.ROW_NUMBER
+            equal = ties.get(call.ordering, ()) if numbers else ()
+            ordered = replace(call, order=call.order + equal)
+            plan = rank(plan, ordered, call.function.value.lower(), emit, span)
 
     def resolve(expression: Expression) -> Expression:
         return replace_pending(
@@ -153,18 +185,24 @@ def _in_sequence(
 def _in_any_order(
     plan: Plan,
     grouped: _Grouped,
+    ties: Ties,
     context: tuple[Emit | None, Report, Span],
     columns: dict[int, int],
 ) -> Plan:
     """Return `plan` with the aggregates in other orders and over whole partitions."""
     emit, report, span = context
     below = plan
-    for (partition, keys), calls in grouped.by_rank.items():
-        columns |= _columns(plan, calls)
-        plan = add_row_frames(plan, partition, keys, [*calls.values()], span)
-    for (partition, keys), totals in grouped.totals.items():
+    for ordering, calls in grouped.by_rank.items():
+        shared = grouped.shared_ranks(ordering)
+        columns |= dict.fromkeys(shared, len(plan.schema))
+        width = len(plan.schema) + bool(shared)
+        columns |= {index: width + number for number, index in enumerate(calls)}
+        complete = ordering.then(ties.get(ordering, ()))
+        plan = add_row_frames(plan, complete, [*calls.values()], span, keeps_rank=bool(shared))
+    for ordering, totals in grouped.totals.items():
         columns |= _columns(plan, totals)
-        plan = add_partition_frames(plan, partition, keys, [*totals.values()], span)
+        equal = ties.get(ordering, ())
+        plan = add_partition_frames(plan, ordering, equal, [*totals.values()], span)
     for partition, aggregates in grouped.whole.items():
         columns |= _columns(plan, aggregates)
         plan = add_partition_aggregates(plan, partition, [*aggregates.values()], emit, span)

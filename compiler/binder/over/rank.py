@@ -6,7 +6,7 @@ Ranks partitioned by the bounds of a window are final when it closes, unless EMI
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from fsql.compiler.analysis.properties import window_columns
 from fsql.compiler.binder.aggregates.group import (
@@ -27,6 +27,17 @@ if TYPE_CHECKING:
     from fsql.compiler.text.source import Span
 
 
+class Ordering(NamedTuple):
+    """A partition, and any order of its rows."""
+
+    partition: tuple[Expression, ...]
+    keys: tuple[OrderKey, ...]
+
+    def then(self, keys: tuple[OrderKey, ...]) -> Ordering:
+        """Return the ordering in which equal rows are ordered by more keys."""
+        return Ordering(self.partition, self.keys + keys)
+
+
 @dataclass(frozen=True, slots=True)
 class RankCall:
     """One ranking of a SELECT; `span` is where it was first written."""
@@ -34,6 +45,11 @@ class RankCall:
     function: RankFunction
     partition: tuple[Expression, ...]
     order: tuple[OrderKey, ...]
+
+    @property
+    def ordering(self) -> Ordering:
+        """Return the partition and the order."""
+        return Ordering(self.partition, self.order)
 
     def expressions(self) -> Iterator[Expression]:
         """Yield the expressions by which rows are partitioned and ordered."""

@@ -21,12 +21,13 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from fsql.compiler.analysis.properties import derived_keys, window_columns
+from fsql.compiler.analysis.properties import window_columns
 from fsql.compiler.binder.aggregates.group import check_windowed
 from fsql.compiler.binder.expressions.operators import call, combine_balanced, make_call
 from fsql.compiler.binder.joins.join import ZERO
 from fsql.compiler.binder.over.ordered_frames import comparable_key
 from fsql.compiler.binder.over.rank import RankCall, rank, windowed_partition
+from fsql.compiler.binder.over.ties import ascending, is_unique
 from fsql.compiler.binder.over.unordered_frames import (
     equal_keys,
     group_rows,
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from fsql.compiler.binder.over.ordered_frames import FrameEdge, OrderedFrame
+    from fsql.compiler.binder.over.rank import Ordering
     from fsql.compiler.binder.over.running_call import RunningCall
     from fsql.compiler.expression import Expression
     from fsql.compiler.text.source import Span
@@ -57,16 +59,17 @@ _FALSE: Final = Literal(BOOLEAN, nullable=False, value=False)
 
 def add_partition_frames(
     plan: Plan,
-    partition: tuple[Expression, ...],
-    order: Order,
+    ordering: Ordering,
+    ties: Order,
     calls: Sequence[RunningCall],
     span: Span,
 ) -> Plan:
-    """Return `plan` with a column for each call.
+    """Return `plan` with a column for each call; `ties` order equal rows, if another operator moved them.
 
     Raises:
         Refusal: E301 within windows; E305.
     """
+    partition, order = ordering
     if windowed_partition(plan, partition):
         raise not_implemented(
             "running total of rows of a window that are not in the order of event time",
@@ -81,7 +84,7 @@ def add_partition_frames(
     frames: dict[OrderedFrame, list[int]] = {}
     for index, each in enumerate(calls):
         frames.setdefault(each.ordered_frame, []).append(index)
-    numbered = _number(plan, partition, order, frames, span)
+    numbered = _number(plan, ordering, ties, frames, span)
     rows = numbered.rows
     made, columns = rows, dict.fromkeys(range(len(calls)), 0)
     for frame, indexes in frames.items():
@@ -117,38 +120,39 @@ class _Numbered(NamedTuple):
 
 def _number(
     plan: Plan,
-    partition: tuple[Expression, ...],
-    order: Order,
+    ordering: Ordering,
+    ties: Order,
     frames: Iterable[OrderedFrame],
     span: Span,
 ) -> _Numbered:
-    """Return the rows with what frames need.
+    """Return the rows with what frames need; `ties` order equal rows, if there are any.
 
     These are ORDER BY with a number of each row among equal ones, so that no two rows are equal; the number
     of each row in the partition; and that of its group of equal rows.
     """
-    rows, by_row, by_rank, by_group = plan, order, order, order
-    if any(each.unit == "ROWS" and _has_offset(each) for each in frames):
-        rows = rank(rows, RankCall(RankFunction.ROW_NUMBER, partition, order), "rank", None, span)
-        by_rank = (_ascending(rows),)
-    if any(each.unit == "GROUPS" and _has_offset(each) for each in frames):
-        rows = rank(rows, RankCall(RankFunction.DENSE_RANK, partition, order), "group", None, span)
-        by_group = (_ascending(rows),)
+    partition, order = ordering
+    rows, by_row, by_rank, by_group = plan, (*order, *ties), order, order
     by_rows = any(
         (each.unit == "ROWS" and not _has_offset(each)) or _tells_rows_apart(each)
         for each in frames
     )
-    if by_rows and not _is_unique(plan, partition, order):
+    if by_rows and not ties and not is_unique(plan, ordering):
         equal = (*partition, *(key.expression for key in order))
         number = RankCall(RankFunction.ROW_NUMBER, equal, order)
         rows = rank(rows, number, "number", None, span)
-        by_row = (*order, _ascending(rows))
+        by_row = (*order, ascending(rows))
+    if any(each.unit == "ROWS" and _has_offset(each) for each in frames):
+        rows = rank(rows, RankCall(RankFunction.ROW_NUMBER, partition, by_row), "rank", None, span)
+        by_rank = (ascending(rows),)
+    if any(each.unit == "GROUPS" and _has_offset(each) for each in frames):
+        rows = rank(rows, RankCall(RankFunction.DENSE_RANK, partition, order), "group", None, span)
+        by_group = (ascending(rows),)
     return _Numbered(rows, order, by_row, by_rank, by_group)
 
 
-def _ascending(rows: Plan) -> OrderKey:
-    """Return the order by the last column."""
-    return OrderKey(column_refs(rows)[-1], descending=False, nulls_first=False)
+def numbers_equal_rows(frame: OrderedFrame) -> bool:
+    """Return whether rows that are equal in ORDER BY may have different frames."""
+    return frame.unit == "ROWS" or _tells_rows_apart(frame)
 
 
 def _has_offset(frame: OrderedFrame) -> bool:
@@ -174,13 +178,6 @@ def _is_one(edge: FrameEdge) -> bool:
 def _tells_rows_apart(frame: OrderedFrame) -> bool:
     """Return whether EXCLUDE makes frames of equal rows differ."""
     return frame.excluded in {"CURRENT ROW", "TIES"}
-
-
-def _is_unique(plan: Plan, partition: Sequence[Expression], order: Order) -> bool:
-    """Return whether no two rows are equal in partition and order."""
-    ordered = (*partition, *(key.expression for key in order))
-    columns = {each.index for each in ordered if isinstance(each, ColumnRef)}
-    return any(columns.issuperset(key) for key in derived_keys(plan))
 
 
 class _Pairs:

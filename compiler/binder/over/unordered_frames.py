@@ -59,6 +59,7 @@ from fsql.compiler.sqltypes import BIGINT, Kind, array_of, row_of
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from fsql.compiler.binder.over.rank import Ordering
     from fsql.compiler.expression import Expression
     from fsql.compiler.logical import OverCall
     from fsql.compiler.syntax import Emit
@@ -67,16 +68,20 @@ if TYPE_CHECKING:
 
 def add_row_frames(
     plan: Plan,
-    partition: tuple[Expression, ...],
-    order: tuple[OrderKey, ...],
+    ordering: Ordering,
     calls: Sequence[OverCall],
     span: Span,
+    *,
+    keeps_rank: bool = False,
 ) -> Plan:
     """Return `plan` with a column for each call, whose frame has numbers of rows at both ends.
+
+    With `keeps_rank` there is a column with ROW_NUMBER in the same order before these.
 
     Raises:
         Refusal: E301 within windows; E307.
     """
+    partition, order = ordering
     if windowed_partition(plan, partition):
         raise not_implemented(
             "frame of rows of a window that are not in the order of event time",
@@ -93,12 +98,13 @@ def add_row_frames(
         columns |= {index: len(made.schema) + i for i, index in enumerate(indexes)}
         aggregates = [calls[index].aggregate for index in indexes]
         made = _with_frames(made, ranked, partition, frame, aggregates, span)
-    width, values = len(plan.schema), column_refs(made)
+    width, values = len((ranked if keeps_rank else plan).schema), column_refs(made)
     kept = [*values[:width]]
     kept += [
         value_in_order(values[columns[index]], each.aggregate) for index, each in enumerate(calls)
     ]
-    names = [column.name for column in plan.schema] + names_of([each.aggregate for each in calls])
+    names = [column.name for column in ranked.schema[:width]]
+    names += names_of([each.aggregate for each in calls])
     return Project(made, tuple(kept), tuple(names))
 
 
