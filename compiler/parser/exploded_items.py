@@ -19,30 +19,39 @@ _NAMES: Final = {"EXPLODE": "col", "UNNEST": "unnest"}
 _CLOSED: Final = (syntax.Query, syntax.Lambda)
 """What is not searched: a subquery has its own FROM, and parameters of a lambda have no meaning outside."""
 _Items = tuple[syntax.SelectItem | syntax.Star, ...]
+_Keys = tuple[syntax.Expression | syntax.GroupingSets, ...]
+_KEYS: Final = (syntax.Expression, syntax.GroupingSets)
+_Found = list[tuple[syntax.Identifier, syntax.Expression]]
+"""The columns of the elements, and the arrays that they are of."""
 
 
 def explode_items(
-    items: _Items, relations: tuple[syntax.Relation, ...]
-) -> tuple[_Items, tuple[syntax.Relation, ...]]:
-    """Return the items and relations of a SELECT with UNNEST in FROM instead of EXPLODE in items.
+    items: _Items, relations: tuple[syntax.Relation, ...], keys: _Keys | None
+) -> tuple[_Items, tuple[syntax.Relation, ...], _Keys | None]:
+    """Return the items, relations and keys of a SELECT with UNNEST in FROM instead of EXPLODE in items.
 
-    Several arrays are unnested side by side.  Beside `*` of several relations, which would have the elements
-    as well, nothing is changed.
+    Several arrays are unnested side by side.  Nothing is changed beside `*` of several relations, which would
+    have the elements as well, and where an item with elements is no key: its array is one of a group.
     """
-    if not any(_has_call(item) for item in items):
-        return items, relations
+    if not _calls(items) or not (keys is None or _are_keys(items, keys)):
+        return items, relations, keys
     whole = _qualifier(relations)
     if whole is None and any(map(_is_whole, items)):
-        return items, relations
-    found: list[tuple[syntax.Identifier, syntax.Expression]] = []
+        return items, relations, keys
+    found: _Found = []
     changed: list[syntax.SelectItem | syntax.Star] = []
     for item in items:
         if isinstance(item, syntax.SelectItem):
-            changed.append(_without_calls(item, found))
+            made = _without_calls(item.expression, found)
+            assert isinstance(made, syntax.Expression)
+            changed.append(syntax.SelectItem(item.span, made, _alias(item)))
         elif whole is not None and _is_whole(item):
             changed.append(replace(item, qualifier=(whole,)))
         else:
             changed.append(item)
+    if keys is not None:
+        made_keys = (_without_calls(key, found) for key in keys)
+        keys = tuple(key for key in made_keys if isinstance(key, _KEYS))
     columns = tuple(column for column, _ in found)
     first, *others = (array for _, array in found)
     span = columns[0].span
@@ -50,7 +59,41 @@ def explode_items(
     unnest = syntax.Unnest(
         span, first, ordinality=False, alias=relation, others=tuple(others), whole=True
     )
-    return tuple(changed), (*relations, unnest)
+    return tuple(changed), (*relations, unnest), keys
+
+
+def _are_keys(items: _Items, keys: _Keys) -> bool:
+    """Return whether all elements are keys: by an item's name or place, or as they are written."""
+    elements = _elements(keys)
+    named = {
+        key.parts[-1].name.lower() for key in elements if isinstance(key, syntax.ColumnReference)
+    }
+    places = {key.text for key in elements if isinstance(key, syntax.NumberLiteral)}
+    written = _calls(tuple(elements))
+    for place, item in enumerate(items, 1):
+        if not isinstance(item, syntax.SelectItem):
+            places.clear()  # it is not known how many columns `*` has
+            continue
+        alias = _alias(item)
+        meant = str(place) in places or (alias is not None and alias.name.lower() in named)
+        if not (meant or all(call in written for call in _calls(item))):
+            return False
+    return True
+
+
+def _elements(keys: _Keys) -> list[syntax.Expression]:
+    """Return the expressions of GROUP BY, with those in grouping sets."""
+    found: list[syntax.Expression] = []
+    waiting: list[object] = [keys]
+    while waiting:
+        each = waiting.pop()
+        if isinstance(each, syntax.GroupingSets):
+            waiting += each.sets
+        elif isinstance(each, tuple):
+            waiting += each
+        elif isinstance(each, syntax.Expression):
+            found.append(each)
+    return found
 
 
 def _is_whole(item: syntax.SelectItem | syntax.Star) -> bool:
@@ -67,15 +110,16 @@ def _qualifier(relations: tuple[syntax.Relation, ...]) -> syntax.Identifier | No
     return only.name.parts[-1] if isinstance(only, syntax.TableReference) else None
 
 
-def _without_calls(
-    item: syntax.SelectItem, found: list[tuple[syntax.Identifier, syntax.Expression]]
-) -> syntax.SelectItem:
-    """Return an item with a column for each array of `found`, to which those of the item are added."""
+def _without_calls(part: syntax.Syntax, found: _Found) -> syntax.Syntax:
+    """Return a part of a SELECT with columns for its arrays, which are added to those found."""
 
     def column(call: syntax.FunctionCall, array: syntax.Expression) -> syntax.ColumnReference:
-        name = syntax.Identifier(call.span, f"{_ALIAS}{len(found) + 1}")
-        found.append((name, array))
-        return syntax.ColumnReference(call.span, (syntax.Identifier(call.span, _ALIAS), name))
+        name = next((name for name, each in found if each == array), None)
+        if name is None:
+            name = syntax.Identifier(call.span, f"{_ALIAS}{len(found) + 1}")
+            found.append((name, array))
+        parts = syntax.Identifier(call.span, _ALIAS), syntax.Identifier(call.span, name.name)
+        return syntax.ColumnReference(call.span, parts)
 
     def changed(value: object) -> object:
         if isinstance(value, tuple):
@@ -87,24 +131,29 @@ def _without_calls(
             assert isinstance(value, syntax.FunctionCall)
             return column(value, array)
         given = {each.name: getattr(value, each.name) for each in fields(value)}
-        made = {name: changed(part) for name, part in given.items() if name != "span"}
+        made = {name: changed(inner) for name, inner in given.items() if name != "span"}
         return replace(value, span=value.span, **made)
 
-    expression = changed(item.expression)
-    assert isinstance(expression, syntax.Expression)
-    alias = item.alias
+    result = changed(part)
+    assert isinstance(result, syntax.Syntax)
+    return result
+
+
+def _alias(item: syntax.SelectItem) -> syntax.Identifier | None:
+    """Return the name of an item: the function's, if the item is a call or a cast of it without a name."""
     named = item.expression
     while isinstance(named, syntax.Cast):
         named = named.operand
-    if alias is None and _exploded_array(named) is not None:
-        assert isinstance(named, syntax.FunctionCall)
-        called = _called(named)
-        alias = syntax.Identifier(named.span, _NAMES.get(called, called.lower()))
-    return syntax.SelectItem(item.span, expression, alias)
+    if item.alias is not None or _exploded_array(named) is None:
+        return item.alias
+    assert isinstance(named, syntax.FunctionCall)
+    called = _called(named)
+    return syntax.Identifier(named.span, _NAMES.get(called, called.lower()))
 
 
-def _has_call(value: object) -> bool:
-    """Return whether a call that gives elements is in `value`, outside of subqueries and lambdas."""
+def _calls(value: object) -> list[syntax.Syntax]:
+    """Return the calls that give elements in `value`, outside of subqueries and lambdas."""
+    found = []
     waiting = [value]
     while waiting:
         each = waiting.pop()
@@ -112,9 +161,9 @@ def _has_call(value: object) -> bool:
             waiting += each
         elif isinstance(each, syntax.Syntax) and not isinstance(each, _CLOSED):
             if _exploded_array(each) is not None:
-                return True
+                found.append(each)
             waiting += parts(each)
-    return False
+    return found
 
 
 def _exploded_array(expression: object) -> syntax.Expression | None:

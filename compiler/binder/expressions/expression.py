@@ -91,6 +91,12 @@ class ExpressionBinder:
         self.source_spans.add(bound, expression.span)
         return bound
 
+    def place_columns(self, bound: Expression, span: Span) -> None:
+        """Note the span of columns in an expression that are not written themselves."""
+        for part in walk(bound):
+            if isinstance(part, ColumnRef):
+                self.spans.setdefault(part, span)
+
     def bind_and_check_size(self, expression: syntax.Expression) -> Expression:
         """Return the bound expression after checking its size.
 
@@ -207,6 +213,7 @@ def _bind_column(binder: ExpressionBinder, reference: syntax.ColumnReference) ->
     bound = found.expression
     for name in inside:
         bound = records.field_of(bound, name)
+    binder.place_columns(bound, reference.span)
     return bound
 
 
@@ -262,9 +269,7 @@ def _bind_literal(binder: ExpressionBinder, literal: syntax.Literal) -> Expressi
 
 def _bind_scalar_subquery(binder: ExpressionBinder, written: syntax.ScalarSubquery) -> Expression:
     value = _subqueries(binder, written.span).bind(written)
-    for part in walk(value):
-        if isinstance(part, ColumnRef):  # one of this query, that the subquery names
-            binder.spans.setdefault(part, written.span)
+    binder.place_columns(value, written.span)
     return value
 
 

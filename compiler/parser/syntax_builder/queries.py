@@ -191,10 +191,11 @@ def select(  # noqa: PLR0913, PLR0917 - what the rule has
     group_by_all = group_by == "ALL"
     if group_by == "ALL":
         group_by = ()
+    items, relations, keys = explode_items(items, relations, None if group_by_all else group_by)
+    if not group_by_all:
+        group_by = keys
     if stream_window is not None:
         group_by = (*(group_by or ()), stream_window)
-    elif group_by is None:
-        items, relations = explode_items(items, relations)
     return syntax.Select(
         span,
         distinct,
