@@ -100,7 +100,7 @@ def datagen(reporter: Reporter, columns: str, **flags: Unpack[_Flags]) -> None:
         sink |= {"connector": "file", "path": str(Path(flags["output"]).absolute())}
     text = (
         f"CREATE TABLE generated ({columns}) WITH ({_options_text(source)});\n"
-        f"CREATE TABLE written WITH ({_options_text(sink)}){_COPY}"
+        f'CREATE TABLE "rows" WITH ({_options_text(sink)}){_COPY}'
     )
     existing = existing_of(overwrite=flags["overwrite"], append=flags["append"])
     code = run_script(script_of_text(text, {}), RunOptions(existing=existing), reporter)

@@ -24,6 +24,7 @@ from fsql.compiler.binder.ddl.time_kinds import decide_times
 from fsql.compiler.binder.ddl.time_to_live import TimeToLive, is_setting, read_setting
 from fsql.compiler.binder.ddl.topic_options import with_key_of_query
 from fsql.compiler.binder.ddl.views import create_view, warn_of_changed_rows
+from fsql.compiler.binder.expressions.doubtful_patterns import doubtful_patterns
 from fsql.compiler.binder.expressions.json_queries import queries_of_several
 from fsql.compiler.binder.expressions.null_comparisons import null_comparisons
 from fsql.compiler.binder.expressions.rounding_casts import warn_of_rounding_casts
@@ -97,6 +98,7 @@ def bind(
         *null_comparisons(script),
         *time_filters(script),
         *queries_of_several(script),
+        *doubtful_patterns(script),
     ):
         report.warn(warning)
     with _deep_stack():

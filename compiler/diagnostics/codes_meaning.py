@@ -256,6 +256,17 @@ MEANING_ROWS: Final[tuple[Row, ...]] = (
         "SELECT JSON_QUERY(j, '$.tags[*]') FROM t;",
     ),
     (
+        "W307",
+        "pattern of a time is doubtful",
+        (
+            "A part of the pattern is where another one is expected. In patterns of Java `MM` is the month"
+            " and `mm` the minute, `ss` the second and `SS` a fraction of it; an hour from 1 to 12 (`hh`,"
+            " `HH12`) does not say which half of the day it is in."
+        ),
+        "Write the part that the message names. If the pattern is what you want, ignore the warning.",
+        "SELECT DATE_FORMAT(at, 'HH:MM') FROM t;",
+    ),
+    (
         "E319",
         "too many tables",
         "A job can read only the first 128 tables that its script declares.",

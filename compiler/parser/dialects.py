@@ -25,6 +25,7 @@ NO_RECURSION: Final = "a query cannot read itself; UNNEST(SEQUENCE(1, n)) makes 
 _NO_RANDOMNESS: Final = (
     "results do not vary from run to run: filter rows with a condition on a column"
 )
+_ENDING: Final = "end the query with Ctrl-C, a job of the agent with fsql stop"
 _MAINTAINED: Final = "remove it; results are kept up to date while the job runs"
 _NO_UPDATE: Final = "write a query with INSERT INTO; tables cannot be changed by other statements"
 
@@ -32,7 +33,7 @@ STATEMENTS: Final[Mapping[str, str]] = {
     "PRAGMA": "set options on the command line; see fsql run --help",
     "DEFINE": "use ${name} in the script, and give its value with -D name=value",
     "DECLARE": "use ${name} in the script, and give its value with -D name=value",
-    "LIST": "run fsql check to list what a script reads and writes",
+    "LIST": "write SHOW TABLES",
     "ALTER": "change the CREATE statement; tables and views exist only while their script runs",
     "TRUNCATE": _NO_UPDATE,
     "UPDATE": _NO_UPDATE,
@@ -61,8 +62,13 @@ STATEMENTS: Final[Mapping[str, str]] = {
     "SUBSCRIBE": "write SELECT at the end of the script: its changes are printed",
     "FROM": "write SELECT before FROM",
     "ADD": "remove it; connectors and formats are part of fsql",
-    "STOP": "end the job with Ctrl-C, or with fsql down",
-    "TERMINATE": "end the job with Ctrl-C",
+    **dict.fromkeys(("STOP", "TERMINATE", "KILL", "CANCEL"), _ENDING),
+    "PAUSE": "press Ctrl-S to pause the query that runs, Ctrl-Q to continue it",
+    "RESUME": "press Ctrl-Q to continue a query that Ctrl-S has paused",
+    "UNSET": "write RESET 'key'",
+    "CLEAR": "press Ctrl-L to clear the screen of the shell",
+    "SOURCE": "run the other script with fsql run, or begin with it: fsql shell script.sql",
+    "HELP": "write help alone, in fsql shell; docs/language.md describes the statements",
 }
 """Help for the first token of a statement."""
 

@@ -6,7 +6,7 @@ import json
 import sys
 import time
 from pathlib import Path  # noqa: TC003 - click reads the annotations
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import click
 
@@ -16,6 +16,9 @@ from fsql.console.commands import pass_reporter
 if TYPE_CHECKING:
     from fsql.console.reporter import Reporter
     from fsql.console.top.sample import Sample
+
+_WIDEST: Final = 1_000
+"""The width of a page that is not for a terminal: none of its tables is divided."""
 
 
 @click.command(short_help="Watch the jobs.")
@@ -69,5 +72,6 @@ def _print_page(sample: Sample) -> None:
 
     from fsql.console.top.page import page
 
-    console = Console(file=sys.stdout, highlight=False)
+    width = None if sys.stdout.isatty() else _WIDEST
+    console = Console(file=sys.stdout, highlight=False, width=width)
     console.print(page(sample), soft_wrap=True)

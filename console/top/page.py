@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from rich.cells import cell_len
 from rich.console import Group
 from rich.table import Table
 from rich.text import Text
@@ -17,11 +19,13 @@ from fsql.deployment.views import causes
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from rich.console import RenderableType
+    from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 
     from fsql.console.top.sample import Sample
     from fsql.deployment.views import JobView
 
+_GAP: Final = 2
+"""The cells between two columns."""
 JOB_TITLES: Final = ("job", "state", "workers", "rows in/s", "rows out/s", "behind", "state rows")
 _OPERATOR: Final = re.compile(r"\b[a-z_]+-[0-9a-f]{12}\b")
 _SHOWN: Final = {"workers": 16, "operators": 8, "folds": 6, "splits": 6, "heavy": 6}
@@ -32,7 +36,7 @@ def page(sample: Sample) -> RenderableType:
     """Return the jobs, and the details of the chosen one."""
     if not sample.jobs:
         return Text("no jobs")
-    jobs = text_grid(JOB_TITLES, [job_cells(sample, job) for job in sample.jobs])
+    jobs = TextGrid(JOB_TITLES, [job_cells(sample, job) for job in sample.jobs])
     return Group(jobs, Text(), details(sample))
 
 
@@ -66,7 +70,7 @@ def details(sample: Sample) -> RenderableType:
     for name in names:
         titles, rows = tables[name].titles, tables[name].rows
         kept = [_label(name, row, rows) for row in rows[: _SHOWN[name]]]
-        shown += [Text(), text_grid(titles, kept)]
+        shown += [Text(), TextGrid(titles, kept)]
         if len(rows) > len(kept):
             shown.append(Text(f"and {len(rows) - len(kept):,} more", style="dim"))
     folds = [row[0] for row in tables["folds"].rows]
@@ -108,11 +112,40 @@ def _with_labels(text: str, folds: Sequence[str]) -> str:
     return _OPERATOR.sub(lambda found: labels[found[0]], text)
 
 
-def text_grid(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
-    """Return a table without lines."""
-    table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim", show_edge=False)
-    for title in titles:
-        table.add_column(title, no_wrap=True, overflow="ellipsis")
-    for row in rows:
-        table.add_row(*(Text(cell) for cell in row))
-    return table
+@dataclass(frozen=True, slots=True)
+class TextGrid:
+    """A table without lines.  One that is wider than the page is divided; each part has the first column."""
+
+    titles: Sequence[str]
+    rows: Sequence[Sequence[str]]
+
+    def __rich_console__(self, _console: Console, options: ConsoleOptions) -> RenderResult:
+        """Yield the parts of the table."""
+        for columns in self._parts(options.max_width):
+            table = Table(
+                box=None,
+                padding=(0, _GAP, 0, 0),
+                pad_edge=False,
+                header_style="dim",
+                show_edge=False,
+            )
+            for index in columns:
+                table.add_column(self.titles[index], no_wrap=True, overflow="ellipsis")
+            for row in self.rows:
+                table.add_row(*(Text(row[index]) for index in columns))
+            yield table
+
+    def _parts(self, width: int) -> list[list[int]]:
+        """Return the columns of each part."""
+        widths = [
+            max(map(cell_len, column)) for column in zip(self.titles, *self.rows, strict=True)
+        ]
+        parts = [[0]]
+        used = widths[0]
+        for index, own in enumerate(widths[1:], 1):
+            if used + _GAP + own > width and len(parts[-1]) > 1:
+                parts.append([0])
+                used = widths[0]
+            parts[-1].append(index)
+            used += _GAP + own
+        return parts

@@ -31,6 +31,9 @@ def test_rows_as_json_and_csv(tmp_path: Path) -> None:
     assert said == (0, "", "")
     assert file.read_text() == "id,item,price\n0,rum,0.98\n1,tea,6.86\n2,rum,2.25\n"
     assert fsql("datagen", COLUMNS, "-q", "-o", file).code == 1  # it is not empty
+    assert fsql("datagen", COLUMNS, "--rows", "3").err.splitlines()[-1].split() == [
+        *("written", "3", "rows", "rows", "(standard", "output)")
+    ]
     assert fsql("datagen", COLUMNS, "-q", "--seed", "1", "--rows", "3", *OPTIONS).out != printed.out
 
 

@@ -105,9 +105,9 @@ def job(path: Path, name: str, status: JobStatus | None) -> JobView:
     return JobView(JobDirectory(path / "jobs" / name), deployment, runner, status, None, None, 1)
 
 
-def text(sample: Sample) -> str:
+def text(sample: Sample, width: int = 200) -> str:
     out = StringIO()
-    Console(file=out, width=200).print(page(sample))
+    Console(file=out, width=width).print(page(sample), soft_wrap=True)
     return "".join(f"{line.rstrip()}\n" for line in out.getvalue().splitlines())
 
 
@@ -167,6 +167,30 @@ tick 1 was taken, 500 bins moved
   over: ordered, was speculative; 20% of its rows were recomputed
 """
     )
+
+
+def test_tables_that_are_wider_than_the_page(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sampler = Sampler(ClusterDirectory(tmp_path))
+    found = take([job(tmp_path, "bids", STATUS)], monkeypatch, sampler)
+    lines = text(found, 50).splitlines()
+    assert lines[:4] == [
+        "job   state    workers  rows in/s  rows out/s",
+        "bids  running  2",
+        "job   behind  state rows",
+        "bids  250 ms  77",
+    ]
+    start = next(index for index, line in enumerate(lines) if line.startswith("fold"))
+    assert lines[start : start + 7] == [
+        "fold       policy       recomputed  waited  for",
+        "aggregate  speculative  2.0%        0.0%",
+        "fold       state rows  bytes  changed  rewinds/s",
+        "aggregate  77          5,000  0        0",
+        "",
+        "table  split  rows/s  lag    rate by mean  blocked",
+        "bids   0      1,000   0.5 s  1.00          0.0%",
+    ]
 
 
 def test_a_job_without_reports(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,7 @@ the binder for the operands.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from fsql.compiler import syntax
 from fsql.compiler.binder.expressions import (
@@ -47,6 +47,8 @@ if TYPE_CHECKING:
     from fsql.compiler.binder.subqueries.scalar_subquery import SubqueryCollector
     from fsql.compiler.expression import Expression
     from fsql.compiler.text.source import Span
+
+_OF_OUTER: Final = "a condition with a column of an outer query is written in WHERE"
 
 
 @dataclass
@@ -170,7 +172,7 @@ class ExpressionBinder:
             if not columns and not others and first.name.lower() in self.refused:
                 raise Abandoned
             if others and not any(each.column.type.parts for each in columns):
-                raise _unknown_column(self.scope, others[0], first)
+                raise _unknown_column(self.scope, others[0], first, joined=self.clause == "ON")
             found, inside = columns, tuple(others)
         if not found:
             raise self._no_column(first)
@@ -222,8 +224,10 @@ def _unknown_column(
     name: syntax.Identifier,
     qualifier: syntax.Identifier | None,
     preferred_help: str | None = None,
+    *,
+    joined: bool = False,
 ) -> Refusal:
-    """Return the refusal of a column that does not exist, with a help."""
+    """Return the refusal of a column that does not exist, with a help; `joined` is whether it is in ON."""
     relations = scope.qualifiers()
     fields = [field for layer in scope.layers for field in layer]
     if qualifier is not None and not any(matches(qualifier, each) for each in relations):
@@ -233,7 +237,9 @@ def _unknown_column(
             f'table "{qualifier.name}" is not in FROM',
             qualifier.span,
             f"FROM has {names_text(relations)}" if relations else "",
-            help=f'a table with a similar name exists: "{near}"' if near else None,
+            help=f'a table with a similar name exists: "{near}"'
+            if near
+            else (_OF_OUTER if joined else None),
         )
     if qualifier is not None:
         fields = [field for field in fields if matches(qualifier, field.qualifier)]
@@ -289,7 +295,9 @@ def _subqueries(binder: ExpressionBinder, span: Span) -> SubqueryCollector:
         raise not_implemented(
             f"subquery in {binder.clause}",
             span,
-            help="compute it in the SELECT of a subquery in FROM",
+            help="compute it in FROM: (SELECT *, EXISTS (…) AS found FROM t) AS t … ON t.found"
+            if binder.clause == "ON"
+            else "compute it in the SELECT of a subquery in FROM",
         )
     return binder.subqueries
 
