@@ -25,12 +25,13 @@ from fsql.compiler.node import walk
 from fsql.compiler.sqltypes import BIGINT, NULL
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from fsql.compiler.binder.aggregates.aggregate import AggregateCollector
     from fsql.compiler.binder.expressions.expression import ExpressionBinder
     from fsql.compiler.binder.report import Report
     from fsql.compiler.binder.scope import Field
+    from fsql.compiler.binder.source_spans import SourceSpans
     from fsql.compiler.text.source import Span
 
 
@@ -346,6 +347,17 @@ class AggregateSpec:
     def key_indexes(self) -> dict[Expression, int]:
         """Return the index of each key among the distinct keys."""
         return {key: index for index, key in enumerate(self.keys)}
+
+    def rewrite(
+        self, over: Callable[[Expression], Expression], spans: SourceSpans
+    ) -> AggregateSpec:
+        """Return the grouping with the arguments of its aggregates rewritten."""
+        made = []
+        for call in self.aggregates:
+            argument = None if call.argument is None else over(call.argument)
+            made.append(replace(call, argument=argument, others=tuple(map(over, call.others))))
+            spans.copy(call, made[-1])
+        return replace(self, aggregates=tuple(made))
 
 
 def group(

@@ -44,7 +44,7 @@ def read_condition(expression: syntax.Expression) -> Condition:
     return Condition(expression, frozenset(qualifiers))
 
 
-def has_subquery(expression: syntax.Expression) -> bool:
+def has_subquery(expression: syntax.Syntax) -> bool:
     """Return whether the expression has a subquery."""
     return any(isinstance(part, syntax.Query) for part in parts_of(expression))
 

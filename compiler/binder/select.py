@@ -10,7 +10,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fsql.compiler import syntax
-from fsql.compiler.analysis.properties import Bound
 from fsql.compiler.binder.aggregates.aggregate import AggregateCollector, Groups
 from fsql.compiler.binder.aggregates.group import make_group, refuse_final
 from fsql.compiler.binder.aggregates.grouping_sets import GroupKeys, bind_sets
@@ -36,16 +35,11 @@ from fsql.compiler.binder.pending import RunningValue, SubqueryValue
 from fsql.compiler.binder.relation import Relation, column_refs, filter_relation, project
 from fsql.compiler.binder.report import not_implemented, refusal
 from fsql.compiler.binder.subqueries.scalar_subquery import has_subquery_value
+from fsql.compiler.binder.subqueries.subquery import calls_with_subquery
 from fsql.compiler.binder.where import bind_rows, subquery_collector
-from fsql.compiler.binder.windows.session import assign_sessions, partition_of_group
-from fsql.compiler.binder.windows.window import (
-    assign_windows,
-    is_window_call,
-    read_window_call,
-    window_field,
-)
-from fsql.compiler.binder.windows.window_gaps import warn_of_gaps
-from fsql.compiler.expression import ColumnRef, Expression, Literal
+from fsql.compiler.binder.windows.group_window import assign_group_window, group_window_call
+from fsql.compiler.binder.windows.window import is_window_call
+from fsql.compiler.expression import Expression, Literal
 from fsql.compiler.logical import append_only
 from fsql.compiler.node import walk
 
@@ -95,56 +89,10 @@ def bind_partitioned(
         Refusal: E2xx to E4xx.
         Abandoned: where several parts were refused.
     """
-    relation, window = _assign_windows(select, relation, context)
+    relation, window = assign_group_window(select, relation, context)
     keys = [Key(each, f"key_{index}", select.span) for index, each in enumerate(partition)]
     with context.report.whole():
         return _SelectBinder(select, relation, window, keys, context, bind_query).bind()
-
-
-def _assign_windows(
-    select: syntax.Select, relation: Relation, context: Context
-) -> tuple[Relation, list[Key]]:
-    """Return the relation with the windows that GROUP BY assigns, and their keys."""
-    keys: list[Key] = []
-    for element in select.group_by or ():
-        if isinstance(element, syntax.FunctionCall) and is_window_call(element):
-            if keys:
-                raise refusal(
-                    "E321",
-                    "GROUP BY can have only one window",
-                    element.span,
-                    help="use a subquery in FROM",
-                )
-            call = read_window_call(
-                element.name, element.arguments, element.span, context.zone, in_from=False
-            )
-            warn_of_gaps(call, element.span, context.report)
-            spans = context.source_spans
-            if call.slide_us is None:
-                if any(isinstance(each, syntax.GroupingSets) for each in select.group_by or ()):
-                    raise not_implemented(
-                        "SESSION together with grouping sets",
-                        element.span,
-                        help="write FROM SESSION(TABLE t PARTITION BY …, …)",
-                    )
-                partition = partition_of_group(select, relation, context)
-                relation = assign_sessions(relation, partition, call, element.span, spans)
-            else:
-                relation = assign_windows(relation, call, element.span, spans)
-            bounds = [Bound.END]
-            if call.cumulative or call.slide_us is None:
-                bounds.append(Bound.START)
-            for bound in bounds:
-                field = window_field(relation, bound)
-                reference = ColumnRef(field.column.type, field.column.nullable, field.index)
-                keys.append(Key(reference, field.name, element.span))
-    return relation, keys
-
-
-def _window_call(select: syntax.Select) -> syntax.FunctionCall | None:
-    """Return the call of a window function in GROUP BY."""
-    calls = (each for each in select.group_by or () if isinstance(each, syntax.FunctionCall))
-    return next(filter(is_window_call, calls), None)
 
 
 class _SelectBinder:
@@ -170,13 +118,21 @@ class _SelectBinder:
         self._functions = context.functions
         self._zone = context.zone
         self._lifetime = context.time_to_live.of_groups
+        self._argument_subqueries = subquery_collector(context, bind_query, relation)
+        self._over_subqueries = subquery_collector(context, bind_query, relation)
+        stays = append_only(relation.plan)
+        # Values of subqueries may change, and so may rows with them.
+        of_groups, of_windows = calls_with_subquery(select, context.functions)
         self._aggregates = AggregateCollector(
-            append_only=append_only(relation.plan), grouping=select.group_by is not None
+            append_only=stays and not of_groups,
+            grouping=select.group_by is not None,
+            subqueries=self._argument_subqueries,
         )
         self._running = RunningCollector(
             select.windows,
             context.source_spans,
-            append_only(relation.plan),
+            stays and not of_windows,
+            self._over_subqueries,
             tuple(key.expression for key in partition),
         )
         self._subqueries = subquery_collector(context, bind_query, relation)
@@ -196,7 +152,7 @@ class _SelectBinder:
             self._zone,
             self._aggregates,
             self._running if running else None,
-            window=_window_call(self._select),
+            window=group_window_call(self._select),
             subqueries=subqueries,
         )
 
@@ -219,6 +175,7 @@ class _SelectBinder:
         computed = [*(item.expression for item in items), *having, *qualify]
         computed += self._running.expressions()
         computed += self._subqueries.outer_expressions()
+        computed += self._over_subqueries.outer_expressions()
         computed += self._having_subqueries.outer_expressions()
         if self._select.group_by is not None or self._aggregates.calls or having:
             keys = keys.complete(self._relation.plan, computed)
@@ -239,13 +196,14 @@ class _SelectBinder:
         qualify: list[Expression],
         keys: GroupKeys,
     ) -> Plan:
-        names = [column.name for column in self._relation.plan.schema]
         span = items[0].span
         written_keys = self._select.group_by if len(keys.sets) > 1 else keys.keys
         if written_keys:
             span = written_keys[0].span.to(written_keys[-1].span)
-        below, expanded = keys.expand(self._relation.plan, span)
-        grouping = group(expanded, self._aggregates, items)
+        plan, resolve = self._argument_subqueries.attach(self._relation.plan)
+        names = [column.name for column in plan.schema]
+        below, expanded = keys.expand(plan, span)
+        grouping = group(expanded, self._aggregates, items).rewrite(resolve, self._source_spans)
         carry = keys.carry(Groups({}, 0, names, self._source_spans), grouping)
         expressions: list[Expression] = []
         kept: list[Expression] = []
@@ -283,10 +241,11 @@ class _SelectBinder:
         """
         if self._running.calls or self._running.ranks:
             spans = self._running.spans
+            plan, resolve_arguments = self._over_subqueries.attach(plan, carry)
             plan, resolve = add_running(
                 plan,
                 self._running,
-                lambda each: carry(each, spans),
+                lambda each: resolve_arguments(carry(each, spans)),
                 self._select.emit,
                 self._report,
             )

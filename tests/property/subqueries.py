@@ -71,6 +71,8 @@ class _Writer:
         if self.random.random() < 0.4:
             conditions.insert(self.random.randrange(2), self.plain("a"))
         source = f"FROM a WHERE {' AND '.join(conditions)}"
+        if self.random.random() < 0.3:
+            return self.aggregated(source)
         if self.random.random() < 0.2:
             having = f" HAVING COUNT(*) > {self.value()}" if self.random.random() < 0.3 else ""
             if self.random.random() < 0.3:
@@ -80,6 +82,24 @@ class _Writer:
         made = self.array() if self.random.random() < 0.3 else made
         value = f", {made} AS x" if self.random.random() < 0.5 else ""
         return f"SELECT k, v, n{value} {source}"
+
+    def aggregated(self, source: str) -> str:
+        """Return a query with subqueries in the arguments of aggregates, of groups or OVER rows."""
+        random = self.random
+        made = random.choice(
+            (
+                f"SUM(CASE WHEN {self.test('a', 1)} THEN a.n ELSE 0 END)",
+                f"COUNT(*) FILTER (WHERE {self.test('a', 1)})",
+                f"MAX({self.value('a')})",
+                f"COUNT(DISTINCT {self.value('a')})",
+            )
+        )
+        if random.random() < 0.5 and "DISTINCT" not in made:
+            order = random.choice(("", f" ORDER BY {self.value('a')}"))
+            return f"SELECT k, v, n, {made} OVER (PARTITION BY k{order}) AS x {source}"
+        keys = random.choice(("k", "k, v", "GROUPING SETS ((k), (v))"))
+        having = f" HAVING {made} IS NOT NULL" if random.random() < 0.3 else ""
+        return f"SELECT MAX(n) AS n, {made} AS x {source} GROUP BY {keys}{having}"
 
     def column(self, table: str) -> str:
         """Return a column of a table."""

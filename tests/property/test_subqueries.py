@@ -44,6 +44,8 @@ MUST_BE_MET = (
     "LATERAL",
     "<> a.",
     " ON x.",
+    " OVER (PARTITION BY k",
+    "AS x FROM a WHERE",
 )
 
 

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
     from fsql.compiler import syntax
     from fsql.compiler.binder.source_spans import SourceSpans
+    from fsql.compiler.binder.subqueries.scalar_subquery import SubqueryCollector
     from fsql.compiler.text.source import Span
 
 
@@ -43,12 +44,14 @@ class AggregateCollector:
     With `may_be_empty`, a group exists even without rows.  Over input that is not `append_only`, aggregates
     that do not support retraction are refused; in a LATERAL, without `of_many_rows`, so are those of several
     arguments.  With `grouping`, the keys are those of a GROUP BY, and GROUPING may refer to them.
+    `subqueries` are those in arguments.
     """
 
     append_only: bool
     may_be_empty: bool = False
     of_many_rows: bool = True
     grouping: bool = False
+    subqueries: SubqueryCollector | None = None
     calls: dict[AggregateCall, int] = field(default_factory=dict)
 
     def bind(self, binder: ExpressionBinder, written: syntax.FunctionCall) -> Expression:
@@ -63,6 +66,7 @@ class AggregateCollector:
             binder.source_spans,
             binder.functions,
             binder.zone,
+            subqueries=self.subqueries,
         )
         call = make_aggregate(
             arguments, written, empty=self.may_be_empty, append_only=self.append_only

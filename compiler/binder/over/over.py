@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from fsql.compiler.binder.source_spans import SourceSpans
+    from fsql.compiler.binder.subqueries.scalar_subquery import SubqueryCollector
     from fsql.compiler.logical import OrderKey
     from fsql.compiler.text.source import Span
 
@@ -43,12 +44,13 @@ class RunningCollector:
     """Collects the running aggregates and the ranks of a SELECT with their partitions, each once.
 
     Over `append_only` input, ROW_NUMBER without ORDER BY is the running COUNT(*).  The keys `within` are
-    among those of every partition.
+    among those of every partition.  `subqueries` are those in arguments and windows.
     """
 
     windows: tuple[syntax.NamedWindow, ...]
     source_spans: SourceSpans
     append_only: bool
+    subqueries: SubqueryCollector
     within: tuple[Expression, ...] = ()
     calls: dict[RunningCall, int] = field(default_factory=dict)
     ranks: dict[RankCall, tuple[int, Span]] = field(default_factory=dict)
@@ -66,6 +68,7 @@ class RunningCollector:
         inner = ExpressionBinder(
             *(binder.scope, "OVER", self.source_spans, binder.functions, binder.zone),
             aggregates=binder.aggregates,
+            subqueries=self.subqueries,
             spans=self.spans,
         )
         own = tuple(inner.bind_and_check_size(key) for key in window.partition_by)

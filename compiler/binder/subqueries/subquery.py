@@ -8,6 +8,7 @@ rows. The other parts of a subquery are bound as in any query.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from fsql.compiler import syntax
@@ -16,7 +17,7 @@ from fsql.compiler.binder.aggregates.other_aggregates import OTHER_AGGREGATES
 from fsql.compiler.binder.expressions.expression import ExpressionBinder
 from fsql.compiler.binder.items import bind_items
 from fsql.compiler.binder.joins.join import renumber
-from fsql.compiler.binder.references import outer_reference, parts_without_subqueries
+from fsql.compiler.binder.references import has_subquery, outer_reference, parts_without_subqueries
 from fsql.compiler.binder.report import not_implemented
 from fsql.compiler.diagnostics import Diagnostic, Label
 from fsql.compiler.functions.aggregates import AGGREGATES
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from fsql.compiler.binder.context import Context
+    from fsql.compiler.binder.ddl.declared_functions import Functions
     from fsql.compiler.binder.items import Item
     from fsql.compiler.binder.relation import Relation
     from fsql.compiler.binder.scope import Layer
@@ -173,12 +175,23 @@ def is_one_row(select: syntax.Select) -> bool:
     )
 
 
-def _is_aggregate(part: syntax.Syntax) -> bool:
-    return (
-        isinstance(part, syntax.FunctionCall)
-        and part.over is None
-        and part.name.parts[-1].name.upper() in {*AGGREGATES, *OTHER_AGGREGATES}
-    )
+def calls_with_subquery(select: syntax.Select, functions: Functions) -> tuple[bool, bool]:
+    """Return whether aggregates of groups have subqueries in arguments, and whether calls with OVER do."""
+    of_groups, of_windows = False, any(map(has_subquery, select.windows))
+    for item in (*select.items, select.having, select.qualify):
+        for part in () if item is None else parts_without_subqueries(item):
+            if isinstance(part, syntax.FunctionCall) and has_subquery(part):
+                of_windows |= part.over is not None
+                of_groups |= _is_aggregate(part, functions)
+    return of_groups, of_windows
+
+
+def _is_aggregate(part: syntax.Syntax, functions: Functions = MappingProxyType({})) -> bool:
+    if not isinstance(part, syntax.FunctionCall) or part.over is not None:
+        return False
+    name = part.name.parts[-1].name.upper()
+    declared = functions.get(name)
+    return name in {*AGGREGATES, *OTHER_AGGREGATES} or bool(declared and declared.is_aggregate)
 
 
 def unbounded_warning(span: Span) -> Diagnostic:
