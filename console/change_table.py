@@ -1,7 +1,8 @@
 """The changes of a bare SELECT as a table on a terminal.
 
 The table is written row by row as changes are released.  The widths of its columns are computed from the
-names, the types and the first rows.  Wider text in later rows is cut, with `…`; numbers are never cut.
+names, the types and the first rows.  Wider text in later rows is cut, with `…`; numbers and times are never
+cut.
 """
 
 from __future__ import annotations
@@ -37,6 +38,8 @@ _WIDTH_MIN: Final = {
     Kind.DOUBLE: 6,
 }
 """Typical widths of the values of a type."""
+_TIME_WIDTH: Final = len("2026-01-01T12:00:00.000Z")
+"""The width of a time where there is room: later rows may have fractions of a second."""
 _NARROWEST: Final = 4
 _TEXT_WIDTH_MAX: Final = 60
 _CUT: Final = "…"
@@ -50,11 +53,17 @@ class _Number(str):
 
 
 @dataclass(frozen=True, slots=True)
-class _Column:
+class TextColumn:
+    """A column of text: `least` is its typical width, `wanted` that where there is room.
+
+    Values of one that is not `elastic` are never cut.
+    """
+
     name: str
     right: bool
     least: int
     elastic: bool = False
+    wanted: int = 0
 
 
 class ChangeTable:
@@ -62,9 +71,9 @@ class ChangeTable:
 
     def __init__(self, sink: SinkTable, stream: BinaryIO, width: int, encoding: str) -> None:
         """`stream` is a terminal of `width` cells that takes text in this encoding."""
-        self._columns = [_column(each.name, each.type) for each in sink.columns]
+        self._columns = [text_column(each.name, each.type) for each in sink.columns]
         if sink.changes is not Changes.APPEND:
-            self._columns.insert(0, _Column(sink.operation_column, right=False, least=2))
+            self._columns.insert(0, TextColumn(sink.operation_column, right=False, least=2))
         self._stream = stream
         self._width = width
         self._encoding = encoding
@@ -75,7 +84,9 @@ class ChangeTable:
         rows = [self._cells(line) for line in bytes(data).splitlines()]
         text = ""
         if not self._widths:
-            self._widths = column_widths(self._columns, rows[:_FIRST_ROWS], self._width)
+            self._widths = column_widths(
+                self._columns, rows[:_FIRST_ROWS], self._width, _TEXT_WIDTH_MAX
+            )
             text = self._head()
         text += "".join(self._line(row) for row in rows)
         self._stream.write(text.encode(self._encoding, "replace"))
@@ -95,17 +106,21 @@ class ChangeTable:
 
     def _line(self, cells: Sequence[str]) -> str:
         parts = [
-            _fit(cell, width, right=column.right)
+            _fit(cell, width, column)
             for cell, width, column in zip(cells, self._widths, self._columns, strict=True)
         ]
         return _GAP.join(parts).rstrip() + "\n"
 
 
-def _column(name: str, sql_type: SqlType) -> _Column:
+def text_column(name: str, sql_type: SqlType) -> TextColumn:
+    """Return the column for values of a type."""
     kind = sql_type.kind
-    least = _WIDTH_MIN.get(kind, _NARROWEST)
-    return _Column(
-        name, right=sql_type.numeric, least=least, elastic=kind in (*TEXTUAL, *STRUCTURED)
+    return TextColumn(
+        name,
+        right=sql_type.numeric,
+        least=_WIDTH_MIN.get(kind, _NARROWEST),
+        elastic=kind in (*TEXTUAL, *STRUCTURED),
+        wanted=_TIME_WIDTH if kind is Kind.TIMESTAMP else 0,
     )
 
 
@@ -142,31 +157,36 @@ def printable(text: str) -> str:
 
 
 def column_widths(
-    columns: Sequence[_Column], rows: Sequence[Sequence[str]], width: int
+    columns: Sequence[TextColumn], rows: Sequence[Sequence[str]], width: int, text_width: int
 ) -> list[int]:
-    """Return the widths of the columns: at most `width` cells together if there are not too many columns."""
+    """Return the widths of the columns: at most `width` cells together if there are not too many columns.
+
+    A text has at most `text_width` cells.
+    """
     widths = []
     for number, column in enumerate(columns):
         longest = max((cell_len(row[number]) for row in rows), default=0)
         least = max(column.least, cell_len(column.name))
-        widths.append(max(least, longest if column.right else min(longest, _TEXT_WIDTH_MAX)))
+        widths.append(max(least, min(longest, text_width) if column.elastic else longest))
     room = width - len(_GAP) * (len(widths) - 1)
     while sum(widths) > room:
         elastic = [n for n, each in enumerate(columns) if each.elastic and widths[n] > _NARROWEST]
         if not elastic:
             break
         widths[max(elastic, key=lambda n: widths[n])] -= 1
+    for number, column in enumerate(columns):
+        widths[number] += max(0, min(column.wanted - widths[number], room - sum(widths)))
     return widths
 
 
-def _fit(text: str, width: int, *, right: bool) -> str:
-    """Return a text of exactly `width` cells; a number may be wider."""
+def _fit(text: str, width: int, column: TextColumn) -> str:
+    """Return a text of exactly `width` cells; one that is not cut may be wider."""
     cells = cell_len(text)
-    if cells > width and not right:
+    if cells > width and column.elastic:
         text = _cut(text, width - cell_len(_CUT)) + _CUT
         cells = cell_len(text)
     padding = " " * (width - cells)
-    return padding + text if right else text + padding
+    return padding + text if column.right else text + padding
 
 
 def _cut(text: str, width: int) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from dataclasses import replace
 from decimal import Decimal
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any, Final
@@ -13,7 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from fsql.compiler.sqltypes import Kind
-from fsql.console.change_table import printable
+from fsql.console.change_table import column_widths, printable, text_column
 from fsql.job.net_rows import NetRows
 
 if TYPE_CHECKING:
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
 _ROWS_MIN: Final = 5
 _AROUND_ROWS: Final = 6
 """The lines of the terminal for the head of the table, its end and the prompt."""
+_ROWS_MAX: Final = 1_000
+"""The most rows that are shown when the query has ended."""
 _BETWEEN_SECONDS: Final = 0.1
 """The minimum time between two updates of a table."""
 
@@ -52,6 +55,7 @@ class LiveTable:
         self._order = order
         self._rows = NetRows(sink, in_place=True)
         self._console = console
+        self._ended = False
         self._live = Live(
             console=console,
             get_renderable=self._table,
@@ -73,28 +77,39 @@ class LiveTable:
             self._next_refresh = now + _BETWEEN_SECONDS
 
     def close(self) -> int:
-        """Leave the table in its current form; return its number of rows."""
-        self._live.refresh()
+        """Leave the table with all its rows, if there are not too many; return their number."""
+        self._ended = True
         self._live.stop()
         return len(self._rows)
 
     def _table(self) -> Table:
         most = max(_ROWS_MIN, self._console.height - _AROUND_ROWS)
+        if self._ended:
+            most = _ROWS_MAX
         rows = self._rows.rows()
         self._sort(rows)
+        columns = [
+            replace(text_column(each.name, each.type), least=0, wanted=0)
+            for each in self._sink.columns
+        ]
+        cells = [[_cell(row.get(each.name)) for each in columns] for row in rows[:most]]
+        width = self._console.width
+        widths = column_widths(
+            columns, [[str(cell) for cell in row] for row in cells], width, width
+        )
         table = Table(
             box=None, pad_edge=False, header_style="" if self._console.no_color else "bold"
         )
-        for column in self._sink.columns:
-            numeric = column.type.numeric
+        for column, own in zip(columns, widths, strict=True):
             table.add_column(
                 Text(printable(column.name)),
-                justify="right" if numeric else "left",
+                justify="right" if column.right else "left",
+                width=own,
                 no_wrap=True,
-                overflow="fold" if numeric else "ellipsis",
+                overflow="ellipsis" if column.elastic else "fold",
             )
-        for row in rows[:most]:
-            table.add_row(*(_cell(row.get(column.name)) for column in self._sink.columns))
+        for row in cells:
+            table.add_row(*row)
         if len(rows) > most:
             more = len(rows) - most
             table.caption = f"and {more:,} more row{'' if more == 1 else 's'}"

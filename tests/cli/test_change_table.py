@@ -111,6 +111,26 @@ def test_long_texts_are_cut_and_numbers_are_not() -> None:
     )
 
 
+def test_times_are_not_cut() -> None:
+    types = {"at": TIMESTAMP, "text": STRING}
+    first = [{"at": "2026-01-01T12:00:00Z", "text": "x" * 100}]
+    later = [{"at": "2026-01-01T12:00:00.025Z", "text": "x"}]
+    assert table_of(types, first, later, width=40) == (
+        "at                    text\n"
+        "────────────────────  ──────────────────\n"
+        "2026-01-01T12:00:00Z  xxxxxxxxxxxxxxxxx…\n"
+        "2026-01-01T12:00:00.025Z  x\n"
+    )
+    assert table_of(types, later, width=40).splitlines()[1] == "────────────────────────  ────────"
+    first[0]["text"] = "y"
+    assert table_of(types, first, later, width=40) == (
+        "at                        text\n"
+        "────────────────────────  ────────\n"
+        "2026-01-01T12:00:00Z      y\n"
+        "2026-01-01T12:00:00.025Z  x\n"
+    )
+
+
 def test_digits_are_printed_as_they_are_written() -> None:
     rows: list[dict[str, object]] = [{"x": 1e300}, {"x": 0.1}, {"x": -2.0}]
     assert table_of({"x": DOUBLE}, rows, width=80) == ("     x\n──────\n1e+300\n   0.1\n  -2.0\n")

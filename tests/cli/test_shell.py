@@ -131,6 +131,21 @@ def test_an_updated_row_stays_in_its_place() -> None:
     assert shown.getvalue() == "k  s\na  4\nc  9\nd  8\ne  1"
 
 
+def test_all_rows_are_shown_at_the_end_and_texts_are_cut() -> None:
+    """The terminal has 8 lines, and 24 columns, of which a text of 200 characters would take all."""
+    shown = io.StringIO()
+    columns = (Column("k", STRING), Column("at", TIMESTAMP), Column("n", BIGINT))
+    console = Console(file=shown, width=40, height=8, no_color=True)
+    table = LiveTable(sink(columns, Changes.RETRACT), console)
+    for number in range(10):
+        row = f'"k":"{number}{"x" * 200}","at":"2026-01-01T12:00:00.12{number}Z","n":1{number}3'
+        table.write(memoryview(f'{{"op":"+I",{row}}}\n'.encode()))
+    assert table.close() == 10
+    head = "k          at                          n\n"
+    rows = (f"{n}xxxxxxx…  2026-01-01T12:00:00.12{n}Z  1{n}3" for n in range(10))
+    assert shown.getvalue() == head + "\n".join(rows)
+
+
 def test_rows_are_in_the_order_of_the_query() -> None:
     shown = io.StringIO()
     columns = (Column("k", STRING), Column("x", DOUBLE), Column("at", TIMESTAMP))
