@@ -176,6 +176,7 @@ def _star(binder: ExpressionBinder, star: syntax.Star) -> Iterator[Item]:
             )
         elif name is None:
             binder.spans[expression] = star.span
+            binder.place_columns(expression, star.span)
             yield Item(expression, column, star.span, None, join_name=join_name)
 
 
