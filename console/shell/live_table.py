@@ -9,6 +9,7 @@ from decimal import Decimal
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any, Final
 
+from rich.console import Group
 from rich.live import Live
 from rich.table import Table
 from rich.text import Text
@@ -20,7 +21,7 @@ from fsql.job.net_rows import NetRows
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from rich.console import Console
+    from rich.console import Console, RenderableType
 
     from fsql.compiler.analysis.result_order import ResultKey
     from fsql.compiler.logical import SinkTable
@@ -82,7 +83,7 @@ class LiveTable:
         self._live.stop()
         return len(self._rows)
 
-    def _table(self) -> Table:
+    def _table(self) -> RenderableType:
         most = max(_ROWS_MIN, self._console.height - _AROUND_ROWS)
         if self._ended:
             most = _ROWS_MAX
@@ -110,11 +111,10 @@ class LiveTable:
             )
         for row in cells:
             table.add_row(*row)
-        if len(rows) > most:
-            more = len(rows) - most
-            table.caption = f"and {more:,} more row{'' if more == 1 else 's'}"
-            table.caption_justify = "left"
-        return table
+        if len(rows) <= most:
+            return table
+        more = len(rows) - most
+        return Group(table, Text(f"and {more:,} more row{'' if more == 1 else 's'}", style="dim"))
 
     def _sort(self, rows: list[Row]) -> None:
         """Sort rows by ORDER BY of the query; equal ones keep their places."""

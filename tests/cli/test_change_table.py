@@ -113,8 +113,8 @@ def test_long_texts_are_cut_and_numbers_are_not() -> None:
 
 def test_times_are_not_cut() -> None:
     types = {"at": TIMESTAMP, "text": STRING}
-    first = [{"at": "2026-01-01T12:00:00Z", "text": "x" * 100}]
-    later = [{"at": "2026-01-01T12:00:00.025Z", "text": "x"}]
+    first: list[dict[str, object]] = [{"at": "2026-01-01T12:00:00Z", "text": "x" * 100}]
+    later: list[dict[str, object]] = [{"at": "2026-01-01T12:00:00.025Z", "text": "x"}]
     assert table_of(types, first, later, width=40) == (
         "at                    text\n"
         "────────────────────  ──────────────────\n"
