@@ -65,6 +65,14 @@ CORNERS = (
         "x TIMESTAMP, y BIGINT",
         (f'{{"x":"1970-01-01T00:00:10Z","y":{BIGINT_MAX - 4}}}',),
     ),
+    Corner(
+        "rows of one position are in the order of their own columns for running aggregates",
+        "SELECT s, ARRAY_AGG(n) OVER (ROWS UNBOUNDED PRECEDING) FROM"
+        " (SELECT s, SUM(v) AS n FROM TUMBLE(t, ts, INTERVAL '10' SECOND) GROUP BY s, window_end)",
+        ((2, 1.0, "a"), (1, 1.0, "b")),
+        "x STRING, y ARRAY<BIGINT>",
+        ('{"x":"a","y":[2]}', '{"x":"b","y":[2,1]}'),
+    ),
     failing("of two expressions the left", "SELECT CAST(s AS BIGINT), v / 0 FROM t", BAD_TEXT, 503),
     failing(
         "of two expressions the left again", "SELECT v / 0, CAST(s AS INT) FROM t", BAD_TEXT, 501

@@ -60,15 +60,18 @@ class _Framed(NamedTuple):
 
 
 class OverKernel:
-    """`graph.CombineOver` over slots.  Prepared columns: partition, arguments, then those of the input."""
+    """`graph.CombineOver` over slots.  Prepared columns: partition, those of the input, then arguments.
+
+    Rows of one position are in the order of these columns, so arguments must not precede those of the input.
+    """
 
     def __init__(self, combine: CombineOver) -> None:
         self._combine = combine
         self._keys = len(combine.partition)
         read = [part for call in combine.calls for part in (*call.aggregate.arguments, call.time)]
         distinct = list(dict.fromkeys(part for part in read if part is not None))
-        self._column_of = {part: self._keys + index for index, part in enumerate(distinct)}
-        self._added = self._keys + len(distinct)
+        self._column_of = {part: index - len(distinct) for index, part in enumerate(distinct)}
+        self._arguments = len(distinct)
         self._evaluate = Evaluator((*combine.partition, *distinct))
         self._table = SlotTable()
         self._framed = _by_frame(combine.calls)
@@ -95,7 +98,8 @@ class OverKernel:
         del side
         values, kept, errors = self._evaluate(batch)
         batch = batch if kept is None else batch.take(kept)
-        return batch.with_columns([*values, *batch.columns]), errors
+        keys, arguments = values[: self._keys], values[self._keys :]
+        return batch.with_columns([*keys, *batch.columns, *arguments]), errors
 
     def keys(self, batch: Batch) -> Sequence[pa.Array]:
         return batch.columns[: self._keys]
@@ -143,7 +147,8 @@ class OverKernel:
             columns.append(seen.array)
             if seen.failed is not None:
                 failed = seen.failed if failed is None else failed | seen.failed
-        rows = batch.with_columns([*batch.columns[self._added :], *columns])
+        own = batch.columns[self._keys : len(batch.columns) - self._arguments]
+        rows = batch.with_columns([*own, *columns])
         if failed is None or not failed.any():
             return ApplyResult(KeyedRows(rows, slot), None, undo)
         bad, kept = np.flatnonzero(failed), np.flatnonzero(~failed)
