@@ -28,23 +28,15 @@ from fsql.compiler.binder.joins.join import (
     side_by_side,
     unbounded_join,
 )
+from fsql.compiler.binder.joins.kept_rows import has_one_row, warn_of_kept_rows
 from fsql.compiler.binder.joins.outer_join import outer_join
 from fsql.compiler.binder.joins.padded_elements import join_elements
-from fsql.compiler.binder.joins.refusals import (
-    HALF_BOUNDED,
-    NO_KEY,
-    UPDATING_WINDOW,
-    has_updating_window,
-    no_equality,
-    pairs_all_rows,
-    time_names,
-)
 from fsql.compiler.binder.joins.temporal_join import join_versions, versioned_table
 from fsql.compiler.binder.joins.using import equalities, merge, merged_columns
 from fsql.compiler.binder.joins.within import sides_in_time
 from fsql.compiler.binder.limits import check_relations
 from fsql.compiler.binder.relation import Relation, apply_alias, relation_of
-from fsql.compiler.binder.report import Refusal, refusal
+from fsql.compiler.binder.report import refusal
 from fsql.compiler.binder.row_patterns.match_recognize import match_recognize
 from fsql.compiler.binder.subqueries.lateral import (
     as_elements,
@@ -178,22 +170,18 @@ class FromBinder:
     ) -> FromResult:
         """Return `source` joined with a waiting relation to which no equality leads; removes it.
 
-        All rows are paired only if that is meant: where WHERE compares both sides, or one has a single row.
-
-        Raises:
-            Refusal: E308.
+        It is one that WHERE compares with `source`, or of which one has a single row, if there is any.
         """
-        refused: list[Refusal] = []
-        for index, (right, span) in enumerate(waiting):
-            sides = source.relation, right.relation
-            where = where_between(self.where, *sides, self.context)
-            if self.dependent or pairs_all_rows(*sides, where, span, self.context.source_spans):
-                joined = self._join(source, right, [], span, keyed=False)
-                assert joined is not None, "without an equality, the key is a constant"
-                del waiting[index]
-                return joined
-            refused.append(no_equality(*sides, where, span, self.context.source_spans))
-        raise refused[0]
+        sides = [(source.relation, right.relation) for right, _ in waiting]
+        limited = (
+            index
+            for index, each in enumerate(sides)
+            if has_one_row(*each) or where_between(self.where, *each, self.context)
+        )
+        right, span = waiting.pop(next(limited, 0))
+        joined = self._join(source, right, [], span, keyed=False)
+        assert joined is not None, "without an equality, the key is a constant"
+        return joined
 
     def relation(self, written: syntax.Relation) -> FromResult:
         """Bind one relation.
@@ -249,11 +237,10 @@ class FromBinder:
         """
         inner = clause.kind in {"CROSS", "INNER"}
         versioned = versioned_table(clause)
-        right = (
-            self._within(padded=not inner).relation(clause.right)
-            if versioned is None
-            else FromResult(table_of(versioned, self.context))
-        )
+        if versioned is None:
+            right = self._within(padded=not inner).relation(clause.right)
+        else:
+            right = FromResult(table_of(versioned, self.context))
         check_names(left.relation, right.relation, clause.right.span)
         left, right = sides_in_time(clause, left, right)
         pairs: list[Pair] = []
@@ -385,14 +372,7 @@ class FromBinder:
         )
         if joined is None:
             return None
-        sides = left.relation.plan, right.relation.plan
-        if keeps_rows(joined.relation.plan, *sides):
-            note = NO_KEY if not joined.keyed else HALF_BOUNDED if joined.half_bounded else None
-            if any(map(has_updating_window, sides)):
-                note = UPDATING_WINDOW
-            self.context.report.warn(
-                unbounded_join(span, time_names(left.relation, right.relation), note)
-            )
+        warn_of_kept_rows(joined, left.relation, right.relation, where, span, self.context)
         width = left.relation.width
         taken = {
             shift_columns(condition, width, self.context.source_spans) for condition in right.taken

@@ -73,11 +73,11 @@ MEANING_ROWS: Final[tuple[Row, ...]] = (
         "E308",
         "join without an equality",
         (
-            "Nothing connects two relations between commas, so each row would be paired with all rows of the"
-            " other; or NATURAL JOIN or ASOF JOIN has no equality."
+            "NATURAL JOIN finds no column of one name in both relations, or ON of ASOF JOIN has no equality."
+            " A row would be joined with rows of all keys."
         ),
-        "Add an equality such as `a.k = b.k` to WHERE; to pair all rows, write CROSS JOIN.",
-        "SELECT a.k FROM a, b;",
+        "Write `JOIN … ON a.k = b.k`, or add such an equality to ON; to pair all rows, write CROSS JOIN.",
+        "SELECT a.k FROM a ASOF JOIN b ON a.at >= b.at;",
     ),
     (
         "E309",
