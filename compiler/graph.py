@@ -1,8 +1,7 @@
 """The drifting-state graph: `Map`, `Broadcast`, `Merge`, `Grouping`, between `Source` and `Sink`.
 
 A vertex lists its inputs; a cycle is an input that comes later in `Graph.vertices` (always an input of the
-`Merge` before a `Grouping`).  Business logic is stateless: it is described by the map functions below, as
-data.  State is an item that flows around the cycle
+`Merge` before a `Grouping`).  Map functions, below, have no state: it is an item that flows around the cycle
 
     input ─▶ Merge ─▶ Grouping(window 2) ─▶ Map(combine) ─▶ Broadcast ─┬─▶ Map(finish) ─▶ output
                ▲                                                        │
@@ -204,7 +203,6 @@ class CombineChanges(Combine):
     present: Expression
     values: tuple[Expression, ...]
     scan_number: int
-
     closing: ClassVar[None] = None
     final: ClassVar[bool] = False
 
@@ -279,7 +277,7 @@ class CombineJoin(Combine):
 
     Rows with a NULL key are left out; an outer join has keys that are not NULL on the sides that it keeps.
     With `closing` a key, the one at `window_end`, is a bound of windows of both sides, and the closing of a
-    window only frees its state.  With `by_position`, a path ends with a position: see `logical.Join`.
+    window only frees its state.  For `by_position` (hot keys), `once` and `condition` see `logical.Join`.
     """
 
     left_keys: tuple[Expression, ...]
@@ -295,6 +293,8 @@ class CombineJoin(Combine):
     kind: JoinKind = JoinKind.INNER
     closing: Closing | None = None
     by_position: bool = False
+    once: bool = False
+    condition: Expression | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -344,15 +344,16 @@ class Merge(Operation):
 class Grouping(Operation):
     """Bucket items by `keys`; for each item in order, the tuple of the last `window` items.
 
-    `keys` has one tuple of expressions for each side (one, or two for a join); a state is in the bucket of
-    the item that made it.  With `closing`, each bucket has its punctuation from the start (`SessionClosing`:
-    several), with `by_root` one after the rows of each root.  A join's rows with a NULL key enter none.
+    `keys` are those of each side (two of a join, whose rows with a NULL key enter none); a state goes with
+    the item that made it.  With `closing`, a bucket has its punctuation from the start (`SessionClosing`:
+    several), with `by_root` one after each root; with `right_first`, a root's rows of the right come first.
     """
 
     keys: tuple[tuple[Expression, ...], ...]
     window: int
     closing: Closing | None
     by_root: bool = False
+    right_first: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -376,8 +377,7 @@ class LateSink(Operation):
 class Vertex:
     """One operation in the graph.  `inputs` are indexes of vertices; `schema` and `depth` of its rows.
 
-    `origin` names the logical operator that it was lowered from, for display; `cycle` is the number of the
-    drifting-state cycle it belongs to, if any, and `operator` the stable id of the operator of the cycle.
+    `origin` names its logical operator for display, `cycle` its cycle, and `operator` that cycle's stable id.
     """
 
     operation: Operation

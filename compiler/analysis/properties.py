@@ -83,8 +83,8 @@ def _window_columns(plan: Plan, below: Sequence[WindowColumns]) -> WindowColumns
     match plan:
         case Filter() | Unnest() | LateralAggregate() | Over():
             found = below[0]
-        case Join(kind=kind):
-            found = below[0] + (below[1] if kind.makes_pairs else ())
+        case Join(kind=kind, once=once):
+            found = below[0] + (below[1] if kind.makes_pairs and not once else ())
         case AssignWindows() | AssignSessions():
             found = below[0] + tuple(WindowColumn(plan, bound, open=True) for bound in Bound)
         case Project(expressions=expressions):
@@ -361,7 +361,12 @@ def _keys_of_join(plan: Join, left: Sequence[Key], right: Sequence[Key]) -> list
     ]
     if covers_key(plan.right_keys, right) and not plan.kind.keeps_right:
         pairs.extend(frozenset(key) for key in left)
-    if covers_key(plan.left_keys, left) and plan.kind in {JoinKind.INNER, JoinKind.RIGHT}:
+    # With `once`, a row of the right may have changed its join key between two rows of the left.
+    if (
+        covers_key(plan.left_keys, left)
+        and plan.kind in {JoinKind.INNER, JoinKind.RIGHT}
+        and not plan.once
+    ):
         pairs.extend(frozenset(key) for key in shifted)
     return pairs
 

@@ -123,9 +123,11 @@ def _branch_delays(below: Sequence[Delays]) -> Delays:
 def _join_delays(plan: Join, left: Delays, right: Delays) -> Delays:
     """A pair changes when either of its rows does, so only the equal bounds limit the time of changes.
 
-    The bounds of a side that may be padded with NULLs do not.
+    The bounds of a side that may be padded with NULLs do not.  With `once`, no pair changes.
     """
     found: dict[int, int] = {}
+    if plan.once:
+        return found
     for equal in _equal_bounds(plan, left, right):
         if not plan.kind.keeps_right:
             found[_column(plan.left_keys[equal.key])] = equal.delay_us

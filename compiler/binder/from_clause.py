@@ -31,6 +31,7 @@ from fsql.compiler.binder.joins.join import (
 from fsql.compiler.binder.joins.kept_rows import has_one_row, warn_of_kept_rows
 from fsql.compiler.binder.joins.outer_join import outer_join
 from fsql.compiler.binder.joins.padded_elements import join_elements
+from fsql.compiler.binder.joins.snapshot_join import join_snapshot, snapshot_call, snapshot_rows
 from fsql.compiler.binder.joins.temporal_join import join_versions, versioned_table
 from fsql.compiler.binder.joins.using import equalities, merge, merged_columns
 from fsql.compiler.binder.joins.within import sides_in_time
@@ -127,6 +128,9 @@ class FromBinder:
             dependent = first_dependent(written, before, functions)
             if is_lateral(written, functions):
                 source = self.join_lateral(self._connect(source, waiting), written)
+            elif snapshot_call(written) is not None:
+                crossed = syntax.JoinClause(written.span, "CROSS", written, None, (), natural=False)
+                source = self.join_clause(self._connect(source, waiting), crossed)
             elif dependent is not None and isinstance(written, syntax.Joined):
                 source = self._join_dependent(source, waiting, written, dependent)
             else:
@@ -237,7 +241,10 @@ class FromBinder:
         """
         inner = clause.kind in {"CROSS", "INNER"}
         versioned = versioned_table(clause)
-        if versioned is None:
+        call = snapshot_call(clause.right)
+        if call is not None:
+            right = FromResult(snapshot_rows(call, self.context, self.bind_query))
+        elif versioned is None:
             right = self._within(padded=not inner).relation(clause.right)
         else:
             right = FromResult(table_of(versioned, self.context))
@@ -255,7 +262,11 @@ class FromBinder:
         on += bind_on(left.relation, right.relation, clause, self.context)
         joined: FromResult | None
         kind = JoinKind.INNER if inner else JoinKind(clause.kind)
-        if versioned is not None:
+        if call is not None:
+            sides = left.relation, right.relation
+            found, taken = join_snapshot(clause, *sides, on, self.where, self.context)
+            joined = FromResult(found, left.taken | taken)
+        elif versioned is not None:
             versions = join_versions(clause, left.relation, right.relation, on, self.context)
             joined = FromResult(versions, left.taken)
         elif clause.kind == "INNER" and clause.condition is None and not pairs:

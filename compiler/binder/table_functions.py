@@ -13,22 +13,19 @@ from fsql.compiler.binder.changelogs.changelog_arguments import (
 )
 from fsql.compiler.binder.changelogs.to_changelog import to_changelog
 from fsql.compiler.binder.constants import one_row
+from fsql.compiler.binder.joins.snapshot_join import SNAPSHOT, SNAPSHOT_FORM
 from fsql.compiler.binder.relation import Relation, apply_alias, relation_of
 from fsql.compiler.binder.report import not_implemented, refusal
 from fsql.compiler.binder.subqueries.lateral import gives_elements, unnest
-from fsql.compiler.binder.tables import bind_table
+from fsql.compiler.binder.tables import bind_table_argument
 from fsql.compiler.binder.windows.session import assign_sessions, partition_of_table
 from fsql.compiler.binder.windows.window import assign_windows, read_window_call
 from fsql.compiler.binder.windows.window_gaps import warn_of_gaps
 from fsql.compiler.functions.refused import OTHER_DIALECTS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from fsql.compiler.binder.context import Context
-    from fsql.compiler.logical import Plan
-
-    QueryBinder = Callable[[syntax.Query, Context], Plan]
+    from fsql.compiler.binder.query_binder import QueryBinder
 
 
 def bind_table_function(
@@ -41,22 +38,13 @@ def bind_table_function(
     """
     if gives_elements(written, context.functions):
         return unnest(one_row(context, written.span), written, context)
-    name = written.name.parts[-1].name
-    if written.lateral and name.upper() in OTHER_DIALECTS:
-        raise refusal(
-            "E202",
-            f'table function "{name}" does not exist',
-            written.name.span,
-            help=OTHER_DIALECTS[name.upper()],
-        )
-    if written.lateral:
-        raise not_implemented("LATERAL table functions", written.span)
+    _check_place(written)
     function = changelog_function(written)
     if function is not None:
         given = changelog_arguments(written)
         table = given["INPUT"]
         assert isinstance(table, syntax.TableArgument)
-        rows = _bind_window_data(table, context, bind_query)
+        rows = bind_table_argument(table, context, bind_query)
         make = to_changelog if function == TO_CHANGELOG else from_changelog
         return apply_alias(make(rows, given, context), written.alias)
     zone = context.zone
@@ -65,7 +53,7 @@ def bind_table_function(
     partition: tuple[syntax.Expression, ...] = ()
     match call.data:
         case syntax.TableArgument() | syntax.ColumnReference():
-            data = _bind_window_data(call.data, context, bind_query)
+            data = bind_table_argument(call.data, context, bind_query)
             if isinstance(call.data, syntax.TableArgument):
                 partition = call.data.partition_by
         case syntax.ScalarSubquery(query=query):
@@ -93,11 +81,22 @@ def bind_table_function(
     return apply_alias(assign_windows(data, call, written.span, spans), written.alias)
 
 
-def _bind_window_data(
-    data: syntax.TableArgument | syntax.ColumnReference, context: Context, bind_query: QueryBinder
-) -> Relation:
-    if isinstance(data, syntax.ColumnReference):
-        return bind_table(syntax.QualifiedName(data.span, data.parts), context)
-    if isinstance(data.table, syntax.Query):
-        return relation_of(bind_query(data.table, context), None)
-    return bind_table(data.table, context)
+def _check_place(written: syntax.TableFunction) -> None:
+    """Check that a function is not one that stands elsewhere, or after LATERAL.
+
+    Raises:
+        Refusal: E202, E301, E307.
+    """
+    name = written.name.parts[-1].name
+    if name.upper() == SNAPSHOT:
+        what = "SNAPSHOT elsewhere than in JOIN LATERAL"
+        raise refusal("E307", what, written.span, help=f"write {SNAPSHOT_FORM}")
+    if written.lateral and name.upper() in OTHER_DIALECTS:
+        raise refusal(
+            "E202",
+            f'table function "{name}" does not exist',
+            written.name.span,
+            help=OTHER_DIALECTS[name.upper()],
+        )
+    if written.lateral:
+        raise not_implemented("LATERAL table functions", written.span)

@@ -6,6 +6,7 @@ from dataclasses import replace
 from operator import itemgetter
 from typing import TYPE_CHECKING
 
+from fsql.compiler import syntax
 from fsql.compiler.binder.catalog import Entry, TableEntry, ViewEntry
 from fsql.compiler.binder.changelogs.change_source import (
     apply_changes,
@@ -40,6 +41,7 @@ from fsql.compiler.sqltypes import Kind
 
 if TYPE_CHECKING:
     from fsql.compiler.binder.context import Context
+    from fsql.compiler.binder.query_binder import QueryBinder
     from fsql.compiler.syntax import Identifier, QualifiedName, TableReference
     from fsql.compiler.text.source import Span
 
@@ -197,3 +199,14 @@ def _inline(view: ViewEntry, context: Context, span: Span) -> Plan:
         return made
 
     return replace_scans(view.plan, add_number)
+
+
+def bind_table_argument(
+    data: syntax.TableArgument | syntax.ColumnReference, context: Context, bind_query: QueryBinder
+) -> Relation:
+    """Return the rows of a table, view or query that is an argument."""
+    if isinstance(data, syntax.ColumnReference):
+        return bind_table(syntax.QualifiedName(data.span, data.parts), context)
+    if isinstance(data.table, syntax.Query):
+        return relation_of(bind_query(data.table, context), None)
+    return bind_table(data.table, context)

@@ -122,6 +122,8 @@ def _grouping_parts(graph: g.Graph, vertex: g.Vertex, grouping: g.Grouping) -> t
     parts: tuple[Part, ...] = Part("keys", "by", by), Part("window", "window", grouping.window)
     if grouping.by_root:
         parts = *parts, Part("by_root", "by root", value=True)
+    if grouping.right_first:
+        parts = *parts, Part("right_first", "right first", value=True)
     if grouping.closing is None:
         return parts
     return *parts, *closing_parts(grouping.closing, labels(vertex.schema))

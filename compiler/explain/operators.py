@@ -249,8 +249,16 @@ def join_parts(join: logical.Join | CombineJoin, left: Schema, right: Schema) ->
     kind = None if join.kind is JoinKind.INNER else join.kind.value
     return (
         Part("kind", "", kind),
+        Part("once", "", "once" if join.once else None),
         Part("keys", "on", keys),
         Part("time_range", "within", within),
+        Part(
+            "condition",
+            "and",
+            None
+            if join.condition is None
+            else expression_text(join.condition, [*left_names, *right_names]),
+        ),
         *(_hot_parts(join.hot_keys) if isinstance(join, logical.Join) and join.hot_keys else ()),
     )
 

@@ -154,6 +154,8 @@ def _rows_of(plan: logical.Plan) -> str:
 
 def _join_traits(plan: logical.Join) -> str:
     bound = "unbounded" if equal_bounds(plan) is None else "bounded by window"
+    if plan.once:
+        return f"the rows of the right side, {bound}"
     if not plan.kind.makes_pairs:
         return f"the rows of the left side and the keys of the right, {bound}"
     if plan.time_range is not None:

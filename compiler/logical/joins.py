@@ -83,6 +83,12 @@ class Join(Plan):
     later row have the same order.  This needs an inner join of append-only sides whose rows
     do not tie, and keys that cannot fail.
 
+    With `once`, an INNER or LEFT join, a row of the left, which is append-only, is joined when it comes and
+    not kept: with the rows that the right has after all changes of the row's root, and for which
+    `condition`, over the columns of both, is TRUE.  A pair on which it fails is an error at the row's root.
+    Changes of the right make nothing, so the result is append-only, with the event time of the left.  Path:
+    zeros, one more than the depth of the deeper side, so rows of one root tie.
+
     The other kinds are updating, and have no time range.  LEFT, RIGHT and FULL also return rows without a
     partner, padded with NULLs, as long as they have none.  SEMI returns the rows of the left side that have a
     partner, ANTI those that have none.
@@ -95,12 +101,15 @@ class Join(Plan):
     time_range: TimeRange | None
     kind: JoinKind = JoinKind.INNER
     hot_keys: HotKeys | None = None
+    once: bool = False
+    condition: Expression | None = None
 
     @cached_property
     def schema(self) -> Schema:
         """Return the columns of both sides; for SEMI and ANTI those of the left side.
 
-        Without a time range they are not event time, because the earlier row may be of any age.
+        Without a time range they are not event time, because the earlier row may be of any age; with `once`
+        those of the left, which is the later one, are.
         """
         left, right = self.left.schema, self.right.schema
         if not self.kind.makes_pairs:
@@ -109,10 +118,11 @@ class Join(Plan):
             left = tuple(replace(column, nullable=True) for column in left)
         if self.kind.keeps_left:
             right = tuple(replace(column, nullable=True) for column in right)
-        both = (*left, *right)
         if self.time_range is not None:
-            return both
-        return tuple(Column(each.name, each.type, nullable=each.nullable) for each in both)
+            return (*left, *right)
+        without_time = (*right,) if self.once else (*left, *right)
+        plain = (Column(each.name, each.type, nullable=each.nullable) for each in without_time)
+        return (*left, *plain) if self.once else (*plain,)
 
 
 @dataclass(frozen=True, eq=False)

@@ -77,14 +77,21 @@ def session_levels(order_column: int | None) -> int:
 
 
 def append_only(plan: Plan) -> bool:
-    """Return whether `plan` never retracts a row; operators below a ToChangelog may do so."""
+    """Return whether `plan` never retracts a row.
+
+    Operators below a ToChangelog, or on the right of a join with `once`, may do so.
+    """
     met = {plan}
     waiting = [plan]
     while waiting:
         node = waiting.pop()
         if _retracts(node):
             return False
-        below = () if isinstance(node, ToChangelog) else node.inputs
+        below = node.inputs
+        if isinstance(node, ToChangelog):
+            below = ()
+        elif isinstance(node, Join) and node.once:
+            below = (node.left,)
         waiting += [each for each in below if each not in met]
         met.update(below)
     return True
@@ -95,8 +102,8 @@ def _retracts(node: Plan) -> bool:
     match node:
         case ApplyChanges() | Aggregate() | WindowAggregate(final=False) | Rank(final=False):
             return True
-        case Join(kind=kind):
-            return kind is not JoinKind.INNER
+        case Join(kind=kind, once=once):
+            return kind is not JoinKind.INNER and not once
         case _:
             return False
 
@@ -124,6 +131,7 @@ def may_tie(plan: Plan) -> bool:
     """
     return any(
         isinstance(node, WindowAggregate | Rank)
+        or (isinstance(node, Join) and node.once)
         or (isinstance(node, Union) and _shares_scans(node))
         for node in operators(plan)
     )

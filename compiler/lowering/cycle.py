@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fsql.compiler.graph import Closing, Combine, Finish, Grouping, Map, Merge, Vertex
+from fsql.compiler.graph import Closing, Combine, CombineJoin, Finish, Grouping, Map, Merge, Vertex
 from fsql.compiler.logical import depth
 
 if TYPE_CHECKING:
@@ -52,7 +52,8 @@ def add_cycle(  # noqa: PLR0913 - the parts of a cycle
         return draft.add(Vertex(operation, inputs, schema, levels, origin, cycle, operator))
 
     merge = add(Merge(), entries)
-    grouping = add(Grouping(keys, STATE_WINDOW, closing, combine.by_root), (merge,))
+    right_first = isinstance(combine, CombineJoin) and combine.once
+    grouping = add(Grouping(keys, STATE_WINDOW, closing, combine.by_root, right_first), (merge,))
     state = add(Map(combine), (grouping,))
     output = add(Map(Finish(combine)), (state,))
     draft.close_cycle(merge, state)

@@ -54,10 +54,12 @@ def lower_join(draft: Draft, plan: Join, left: int, right: int) -> int:
         time_range=plan.time_range,
         delay_us=join_delay_us(plan),
         grain_us=grain_us(plan),
-        input_append_only=append_only(plan),
+        input_append_only=not plan.once and append_only(plan),
         kind=plan.kind,
         closing=_closing(plan),
         by_position=hot is not None,
+        once=plan.once,
+        condition=plan.condition,
     )
     keys = left_keys, right_keys
     if hot is None:

@@ -227,6 +227,8 @@ def _references(index: int, function: g.MapFunction, types: list[SqlType]) -> It
         case g.CombineJoin():
             width = function.left_width
             scopes = [(function.left_keys, types[:width]), (function.right_keys, types[width:])]
+            if function.condition is not None:
+                scopes.append(((function.condition,), types))
         case g.ExplodeAggregate():
             predicate = () if function.predicate is None else (function.predicate,)
             inner = (*predicate, *function.keys, *function.aggregates)
@@ -267,8 +269,9 @@ def _cycles(graph: g.Graph) -> Iterator[str]:
                     yield f"cycle {cycle} has no back edge"
                 if grouping.keys != _keys(combine) or grouping.closing is not _closing(combine):
                     yield f"cycle {cycle} groups by other keys than it combines"
-                if grouping.by_root != combine.by_root:
-                    yield f"cycle {cycle} has other punctuations than its combine needs"
+                once = isinstance(combine, g.CombineJoin) and combine.once
+                if (grouping.by_root, grouping.right_first) != (combine.by_root, once):
+                    yield f"cycle {cycle} has other punctuations or another order than its combine needs"
                 if len(merge.inputs) != len(grouping.keys) + 1:
                     yield f"cycle {cycle} has {len(merge.inputs) - 1} entries"
             case operations:

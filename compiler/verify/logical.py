@@ -10,8 +10,8 @@ violation is a bug of fsql, so it is an AssertionError that lists all violations
 * **Names.**  There is a name for each expression and aggregate.
 * **Time.**  Windows are assigned by, and joins bounded by, event-time columns that are never NULL.  A
   window is aggregated by a key that is its end.
-* **Changes.**  Over and ApplyChanges read append-only input, and so do sessions, ARRAY_AGG and a join with
-  a time range.
+* **Changes.**  Over and ApplyChanges read append-only input, and so do sessions, ARRAY_AGG, a join with
+  a time range, and the left side of one that joins rows once.
 * **Scans.**  Within one INSERT, a scan number belongs to one Scan.
 * **Sinks.**  The query has the types of the sink's columns; APPEND is given append-only queries only.
 """
@@ -27,7 +27,7 @@ from fsql.compiler.expression import AggregateFunction, ColumnRef
 from fsql.compiler.functions.aggregates import aggregate_result
 from fsql.compiler.functions.evaluate import fallible
 from fsql.compiler.functions.python_aggregates import registered_aggregate
-from fsql.compiler.logical import FrameEnd, append_only, may_tie
+from fsql.compiler.logical import FrameEnd, JoinKind, append_only, may_tie
 from fsql.compiler.row_pattern import TIME
 from fsql.compiler.schema import Column
 from fsql.compiler.sqltypes import BIGINT, BOOLEAN, Kind
@@ -261,16 +261,28 @@ def _join(plan: logical.Join) -> Iterator[str]:
         yield from _time_column(right, plan.time_range.right_time)
         if not append_only(plan):
             yield "a time range on input that changes, or of an outer join"
+    if plan.once:
+        yield from _join_once(plan)
     if plan.hot_keys is not None:
-        if not append_only(plan) or may_tie(plan):
-            yield "hot keys of a join of input that changes or ties, or of an outer join"
-        if not 0 <= plan.hot_keys.number < len(plan.left_keys) or plan.hot_keys.divided not in {
-            0,
-            1,
-        }:
-            yield "hot keys of a key or a side that does not exist"
-        if any(map(fallible, (*plan.left_keys, *plan.right_keys))):
-            yield "hot keys of a join whose keys can fail"
+        yield from _hot_keys(plan, plan.hot_keys)
+
+
+def _join_once(plan: logical.Join) -> Iterator[str]:
+    if plan.kind not in {JoinKind.INNER, JoinKind.LEFT} or plan.time_range is not None:
+        yield "a join that joins rows once is neither INNER nor LEFT, or has a time range"
+    if plan.condition is not None:
+        yield from _predicate(plan.condition, (*plan.left.schema, *plan.right.schema))
+    if not append_only(plan.left):
+        yield "a join that joins rows of the left once, which can be retracted"
+
+
+def _hot_keys(plan: logical.Join, hot_keys: logical.HotKeys) -> Iterator[str]:
+    if not append_only(plan) or may_tie(plan):
+        yield "hot keys of a join of input that changes or ties, or of an outer join"
+    if not 0 <= hot_keys.number < len(plan.left_keys) or hot_keys.divided not in {0, 1}:
+        yield "hot keys of a key or a side that does not exist"
+    if any(map(fallible, (*plan.left_keys, *plan.right_keys))):
+        yield "hot keys of a join whose keys can fail"
 
 
 def _key_types(keys: Sequence[Expression]) -> list[SqlType]:

@@ -18,6 +18,7 @@ from fsql.runtime.kernels.aggregate.changelog import ChangelogKernel
 from fsql.runtime.kernels.aggregate.grouped import AggregateKernel
 from fsql.runtime.kernels.aggregate.over import OverKernel
 from fsql.runtime.kernels.join.equi_join import JoinKernel
+from fsql.runtime.kernels.join.once import JoinOnceKernel
 from fsql.runtime.kernels.join.updates import JoinUpdatesKernel
 from fsql.runtime.kernels.ranking.kernel import RankKernel
 from fsql.runtime.kernels.ranking.top_kernel import TopKernel, shows_first_rows
@@ -54,7 +55,8 @@ def make_fold(head: FoldHead) -> Fold:  # noqa: PLR0911 - one case for each oper
             kernel = make_rank(combine, schema, depth)
             return Fold(head, kernel, ties=combine.may_tie, append_only=combine.by_position)
         case CombineJoin():
-            make = JoinKernel if combine.input_append_only else JoinUpdatesKernel
+            make_updates = JoinOnceKernel if combine.once else JoinUpdatesKernel
+            make = JoinKernel if combine.input_append_only else make_updates
             kernel = make(combine, [schema for schema, _ in head.inputs])
             return Fold(head, kernel, ties=False, append_only=combine.input_append_only)
         case _:

@@ -14,8 +14,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
+from fsql.compiler.functions.evaluate import evaluate
+from fsql.compiler.functions.failure import RowFailure
 from fsql.compiler.logical import JoinKind
-from fsql.runtime.model.item import Row, State
+from fsql.runtime.model.item import Failure, Row, State
 from fsql.runtime.model.value_order import row_order
 
 if TYPE_CHECKING:
@@ -41,6 +43,10 @@ class Sides:
 
     rows: tuple[tuple[Earlier, ...], tuple[Earlier, ...]] = ((), ())
 
+    def present(self, side: int) -> tuple[Earlier, ...]:
+        """Return the rows of a side without those that were retracted before they came."""
+        return tuple(each for each in self.rows[side] if each.row.weight > 0)
+
     def add(self, row: Row, root: Root) -> Sides:
         """Return the sides with `row` added, or with the row that it retracts removed."""
         own = list(self.rows[row.side])
@@ -62,8 +68,12 @@ def combine_join(function: CombineJoin, sides: Sides | None, row: Row, root: Roo
     Earlier rows that share a position tie, and so do their pairs: they share an index, or the position.
     """
     sides = sides or Sides()
-    after = sides.add(row, root)
     depth = max(function.left_depth, function.right_depth)
+    if function.once:
+        if row.side != LEFT:
+            return State(row, (), sides.add(row, root))
+        return State(row, tuple(_joined_once(function, sides, row, depth)), sides)
+    after = sides.add(row, root)
     path = row.path + (-1,) * (depth - len(row.path))
     pairs: list[Row] = []
     if function.kind is not JoinKind.INNER:
@@ -84,6 +94,25 @@ def combine_join(function: CombineJoin, sides: Sides | None, row: Row, root: Roo
                 below = (*other_root, *other.path, *(-1,) * (depth - len(other.path)))
             pairs.append(Row(values, (*path, *below), left.weight * right.weight))
     return State(row, tuple(pairs), after)
+
+
+def _joined_once(
+    function: CombineJoin, sides: Sides, row: Row, depth: int
+) -> Iterator[Row | Failure]:
+    """Yield the pairs of a left row with the rows that the right side has."""
+    path, matches = (0,) * (depth + 1), 0
+    for _, other in sides.present(1 - LEFT):
+        pair = row.values + other.values
+        try:
+            joins = function.condition is None or evaluate(function.condition, pair)
+        except RowFailure as failure:
+            yield Failure(failure.code, str(failure), row.weight)
+            continue
+        if joins:
+            matches += 1
+            yield Row(pair, path, row.weight)
+    if not matches and function.kind.keeps_left:
+        yield Row(row.values + (None,) * function.right_width, path, row.weight)
 
 
 def _unpaired_changes(function: CombineJoin, before: Sides, after: Sides) -> Iterator[Row]:

@@ -47,7 +47,8 @@ def map_item(function: g.MapFunction, item: Item) -> Iterable[object]:
 def grouping_rule(vertex: g.Vertex) -> GroupingRule:
     """Return the rule of a grouping.
 
-    Rows of one root are ordered by path, then the side of a join, then their own columns; a state has the
+    Rows of one root are ordered by path, then the side of a join, then their own columns; with `right_first`
+    by the side, then their own columns.  A state has the
     position of the item that made it, and its longer lineage orders it directly after that item.
     """
     operation = vertex.operation
@@ -76,7 +77,8 @@ def grouping_rule(vertex: g.Vertex) -> GroupingRule:
             case _:
                 assert isinstance(payload, Row)
                 path = payload.path + (-1,) * (vertex.depth - len(payload.path))
-                return (0, path, payload.side, first(payload), row_order(payload.values))
+                side = (-payload.side, ()) if grouping.right_first else (0, path, payload.side)
+                return (0, *side, first(payload), row_order(payload.values))
 
     def first(row: Row) -> Value:
         # Rows of sessions with equal paths are ordered by their time.

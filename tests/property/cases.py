@@ -23,7 +23,7 @@ from fsql.tests.property.mixed_scripts import random_mixed_script
 from fsql.tests.property.plans import random_plan_case
 from fsql.tests.property.scripts import random_script
 from fsql.tests.property.subqueries import random_subquery_case
-from fsql.tests.property.updating_joins import random_updating_join_case
+from fsql.tests.property.updating_joins import random_join_once_case, random_updating_join_case
 from fsql.tests.property.values import NOON, SECOND
 from fsql.tests.property.ways import by_oracle
 
@@ -146,6 +146,13 @@ def updating_join_case(random: Random, name: str) -> Case:
     return Case(name, logical_text(made.job, details=False), made.job, made.inputs)
 
 
+def join_once_case(random: Random, name: str) -> Case:
+    """Return a case that joins rows once with those of an updating query."""
+    made = random_join_once_case(random)
+    verify_logical(made.job)
+    return Case(name, logical_text(made.job, details=False), made.job, made.inputs)
+
+
 def subquery_case(random: Random, name: str) -> Case:
     """Return a case with subqueries in expressions."""
     made = random_subquery_case(random, name)
@@ -161,6 +168,7 @@ MAKERS = {
     "mixed": mixed_case,
     "plan": plan_case,
     "updating-join": updating_join_case,
+    "join-once": join_once_case,
     "subquery": subquery_case,
 }
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from fsql.compiler import logical
 from fsql.compiler.analysis.properties import derived_keys
 from fsql.compiler.logical import Changes, JoinKind
 from fsql.compiler.schema import Column
+from fsql.compiler.sqltypes import BOOLEAN
 from fsql.tests.property.plans import PlanCase, PlanMaker, random_rows, random_table
 
 if TYPE_CHECKING:
@@ -32,7 +34,42 @@ def random_updating_join_case(random: Random) -> PlanCase:
     return PlanCase(job, inputs)
 
 
+def random_join_once_case(random: Random) -> PlanCase:
+    """Return a job that joins append-only rows once with the rows of an updating query, or of a table."""
+    event = random.random() < 0.5
+    tables = [random_table(random, number, event=event) for number in range(random.choice((1, 2)))]
+    query = _Maker(random, tables, risk=random.choice((0.0, 0.2))).once()
+    columns = tuple(Column(f"c{i}", column.type) for i, column in enumerate(query.schema))
+    changes = Changes.APPEND if logical.append_only(query) else Changes.RETRACT
+    job = logical.Job((logical.Insert(logical.SinkTable("s", columns, (), changes, None), query),))
+    rows = random.choice((5, 10, 15))
+    inputs = {
+        table.ordinal: random_rows(random, rows, awkward=0.1, malformed=0.0) for table in job.tables
+    }
+    return PlanCase(job, inputs)
+
+
 class _Maker(PlanMaker):
+    def once(self) -> Plan:
+        """Return such a join, perhaps with an operator over it that needs append-only rows."""
+        left, right = self.plan(self.random.choice((0, 0, 1, 2))), self.side()
+        if not logical.append_only(left):
+            left = self.plan(0)
+        if self.random.random() < 0.2:
+            right = self.joined(right, self.side())
+        paired = self.joined(left, right)
+        kind = self.random.choice((JoinKind.INNER, JoinKind.LEFT))
+        both = (*left.schema, *right.schema)
+        condition = self.expression(both, BOOLEAN, 2) if self.random.random() < 0.5 else None
+        joined = replace(paired, kind=kind, once=True, condition=condition)
+        if self.random.random() < 0.4:
+            return joined
+        keys, calls = self.keys(joined.schema, 0, 1), self.calls(joined.schema, ordered=True)
+        if self.random.random() < 0.5:
+            return logical.Aggregate(joined, keys, self.named(keys), calls, self.named(calls))
+        frames = tuple(logical.OverCall(call, logical.FrameEnd.CURRENT_ROW) for call in calls)
+        return logical.Over(joined, keys, frames, self.named(calls))
+
     def chain(self) -> Plan:
         joined = self.side()
         for _ in range(self.random.choice((1, 1, 2, 3))):
@@ -54,7 +91,7 @@ class _Maker(PlanMaker):
         calls = self.calls(scan.schema, ordered=self.random.random() < 0.5)
         return logical.Aggregate(scan, keys, self.named(keys), calls, self.named(calls))
 
-    def joined(self, left: Plan, right: Plan) -> Plan:
+    def joined(self, left: Plan, right: Plan) -> logical.Join:
         """Join by columns of equal types, the first of each side by preference; else by expressions."""
         pairs = [
             (i, j)

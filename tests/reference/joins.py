@@ -10,13 +10,14 @@ from fsql.tests.reference.delays import watermark
 from fsql.tests.reference.order import row_key
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
-    from fsql.compiler.expression import Value
+    from fsql.compiler.expression import Expression, Value
     from fsql.tests.reference.order import Key
 
     Values = tuple[Value, ...]
     Path = tuple[int, ...]
+    Root = tuple[int, int]
 
 
 class KeyedRow(NamedTuple):
@@ -54,6 +55,31 @@ def pairs(
                 index, met = index + 1, (earlier.root, earlier.path)
             yield one.values + other.values, root, (*path, index)
         seen[side].append(row)
+
+
+def joined_once(
+    plan: logical.Join,
+    left: Sequence[KeyedRow],
+    rights: Callable[[Root], Sequence[KeyedRow]],
+    computed: Callable[[Sequence[Expression], Any, Root], Values | None],
+) -> Iterator[tuple[Values, Root, Path]]:
+    """Join each row of the left with what the right has up to its root.
+
+    `computed` returns the values of expressions over a row, None if one fails.
+    """
+    path = (0,) * logical.depth(plan)
+    conditions = () if plan.condition is None else (plan.condition,)
+    for row in left:
+        partners = 0
+        for other in rights(row.root):
+            if row.key is None or other.key != row.key:
+                continue
+            pair = row._replace(values=row.values + other.values)
+            if computed(conditions, pair, row.root) in {(), (True,)}:
+                partners += 1
+                yield pair.values, row.root, path
+        if not partners and plan.kind is JoinKind.LEFT:
+            yield row.values + (None,) * len(plan.right.schema), row.root, path
 
 
 def in_time(plan: logical.Join, left: KeyedRow, right: KeyedRow, *, later_side: int) -> bool:

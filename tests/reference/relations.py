@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from fsql.compiler import logical
@@ -27,7 +28,7 @@ from fsql.tests.reference.closings import Window, closing, closings, expiry, win
 from fsql.tests.reference.elements import elements
 from fsql.tests.reference.failure import FailureError
 from fsql.tests.reference.frames import places_of_frame
-from fsql.tests.reference.joins import KeyedRow, outer_join, pairs
+from fsql.tests.reference.joins import KeyedRow, joined_once, outer_join, pairs
 from fsql.tests.reference.order import normalised, order_key, row_key
 from fsql.tests.reference.ranks import ranked
 from fsql.tests.reference.scalar import evaluate
@@ -324,12 +325,11 @@ class Relations:
 
     def join(self, plan: logical.Join, prefix: Root) -> Iterator[Row]:
         """Take the pairs of both sides, and the rows that have no partner."""
-        sides = [
-            self.keyed(below, keys, prefix)
-            for below, keys in ((plan.left, plan.left_keys), (plan.right, plan.right_keys))
-        ]
-        if plan.kind is logical.JoinKind.INNER:
-            yield from (Row(*pair) for pair in pairs(plan, *sides))
+        rights = partial(self.keyed, plan.right, plan.right_keys)
+        sides = self.keyed(plan.left, plan.left_keys, prefix), rights(prefix)
+        if plan.once or plan.kind is logical.JoinKind.INNER:
+            once = joined_once(plan, sides[0], rights, self.values)
+            yield from (Row(*each) for each in (once if plan.once else pairs(plan, *sides)))
         else:
             yield from (Row(values) for values in outer_join(plan, *sides))
 

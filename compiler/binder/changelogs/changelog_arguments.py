@@ -8,7 +8,7 @@ from fsql.compiler import syntax
 from fsql.compiler.binder.report import Refusal, refusal
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from fsql.compiler.text.source import Span
 
@@ -50,7 +50,24 @@ def changelog_arguments(written: syntax.TableFunction) -> dict[str, object]:
     """
     function = changelog_function(written)
     assert function is not None
-    names = _NAMES[function]
+    return arguments_by_name(written, _NAMES[function], _FORMS[function])
+
+
+def arguments_by_name(
+    written: syntax.TableFunction, names: Sequence[str], form: str
+) -> dict[str, object]:
+    """Return the arguments of a call by name; INPUT is a `syntax.TableArgument`.
+
+    `names` are in the order of arguments without names, `form` is help.
+
+    Raises:
+        Refusal: E307.
+    """
+    function = written.name.parts[-1].name.upper()
+
+    def refused(what: str, span: Span) -> Refusal:
+        return refusal("E307", f"invalid arguments of {function}: {what}", span, help=form)
+
     given: dict[str, object] = {}
     for index, argument in enumerate(written.arguments):
         name, value = names[min(index, len(names) - 1)], argument
@@ -58,11 +75,10 @@ def changelog_arguments(written: syntax.TableFunction) -> dict[str, object]:
             name, value = argument.name.name.upper(), argument.value
         if name not in names or name in given:
             *first, last = map(str.lower, names)
-            what = f"it takes {', '.join(first)} and {last}, each once"
-            raise wrong_argument(function, what, argument.span)
+            raise refused(f"it takes {', '.join(first)} and {last}, each once", argument.span)
         given[name] = value
     if not isinstance(given.get("INPUT"), syntax.TableArgument):
-        raise wrong_argument(function, "its input must be a table", written.span)
+        raise refused("its input must be a table", written.span)
     return given
 
 

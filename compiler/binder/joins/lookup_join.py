@@ -28,12 +28,14 @@ from fsql.compiler.logical import (
     Plan,
     Project,
     Union,
+    tables,
 )
 from fsql.compiler.sqltypes import BIGINT, row_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from fsql.compiler.binder.context import Context
     from fsql.compiler.expression import Expression
     from fsql.compiler.schema import Schema
 
@@ -80,6 +82,16 @@ def with_rows_at_rest(
     ]
     out = tuple(column.name for column in (*own, *found))
     return Project(filter_relation(running, [of_left, *matches]), tuple(made), out)
+
+
+def read_first(right: Plan, left: Plan, context: Context) -> None:
+    """Have the tables of the right read first, except those of the left.
+
+    Without event time in the job, rows of both sides would come by their numbers.
+    """
+    of_left = {table.ordinal for table in tables(left)}
+    of_right = {table.ordinal for table in tables(right)}
+    context.looked_up.update(of_right - of_left)
 
 
 def _fills(right: Plan, own: Schema) -> tuple[Plan, list[Expression]]:

@@ -23,7 +23,7 @@ from fsql.compiler.binder.joins.join import (
     shift_columns,
     side_by_side,
 )
-from fsql.compiler.binder.joins.lookup_join import with_rows_at_rest
+from fsql.compiler.binder.joins.lookup_join import read_first, with_rows_at_rest
 from fsql.compiler.binder.joins.outer_join import with_columns
 from fsql.compiler.binder.joins.version_views import carry_columns, ranked_versions
 from fsql.compiler.binder.joins.versions import VersionedSide, rename_fields, with_versions
@@ -101,7 +101,7 @@ def join_versions(
     if versions is None:
         right, rest = _filtered(left, right, rest, context, changed=changed is not None)
     if versions is None or time is None:
-        _read_first(right.plan, left.plan, context)
+        read_first(right.plan, left.plan, context)
         plan = with_rows_at_rest(kind, left.plan, right.plan, pairs)
     else:
         plan = with_versions(
@@ -119,16 +119,6 @@ def join_versions(
     elif rest:
         plan = _matching(plan, rest, left.width, primary[0])
     return Relation(plan, rename_fields(side_by_side(left, right), plan))
-
-
-def _read_first(right: Plan, left: Plan, context: Context) -> None:
-    """Have the tables of the right read first, except those of the left.
-
-    Without event time in the job, rows of both sides would come by their numbers.
-    """
-    of_left = {table.ordinal for table in tables(left)}
-    of_right = {table.ordinal for table in tables(right)}
-    context.looked_up.update(of_right - of_left)
 
 
 def _over(plan: Plan, conditions: Sequence[Expression], context: Context) -> list[Expression]:

@@ -172,7 +172,7 @@ def _reason(node: Plan) -> str | None:
             reason = "the rows of an updating aggregate are not in the order of event time"
         case Rank(final=False):
             reason = "the ranks are updating: a later row may replace a row of any age"
-        case Join(time_range=None):
+        case Join(time_range=None, once=False):
             reason = "after a join without a time range, rows are not in the order of event time"
         case _:
             pass
@@ -214,7 +214,10 @@ def _order_column(rank: Rank) -> int:
 
 def _join_in_time(plan: Plan) -> str | None:
     """Return help for the join after which event time is lost: one that keeps it, if any is known."""
-    join = next((n for n in operators(plan) if isinstance(n, Join) and n.time_range is None), None)
+    join = next(
+        (n for n in operators(plan) if isinstance(n, Join) and n.time_range is None and not n.once),
+        None,
+    )
     if join is None:
         return None
     times, others = (

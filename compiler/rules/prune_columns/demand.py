@@ -187,6 +187,8 @@ def _expression_demands(plan: logical.Plan, wanted: Columns) -> Columns:
 def _join_demands(plan: logical.Join, wanted: Columns) -> tuple[Columns, Columns]:
     width = len(plan.left.schema)
     bound = plan.time_range
+    if plan.condition is not None:
+        wanted |= columns_of(plan.condition)
     left = {i for i in wanted if i < width} | columns_of(*plan.left_keys)
     right = {i - width for i in wanted if i >= width} | columns_of(*plan.right_keys)
     if bound is not None:

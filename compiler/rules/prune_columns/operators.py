@@ -39,12 +39,17 @@ def narrow_join(plan: logical.Join, left: Narrowed, right: Narrowed) -> Narrowed
         bound,
         plan.kind,
         plan.hot_keys,
+        plan.once,
     )
     if not plan.kind.makes_pairs:
         return Narrowed(joined, left.new_index)
     width, new_width = len(plan.left.schema), len(left.plan.schema)
     of_right = {width + old: new_width + new for old, new in right.new_index.items()}
-    return Narrowed(joined, {**left.new_index, **of_right})
+    indexes = {**left.new_index, **of_right}
+    if plan.condition is not None:
+        condition = Narrowed(joined, indexes).over(plan.condition)
+        joined = dataclasses.replace(joined, condition=condition)
+    return Narrowed(joined, indexes)
 
 
 def narrow_operator(plan: logical.Plan, wanted: Columns, below: Narrowed) -> Narrowed:

@@ -86,7 +86,7 @@ def _droppable(join: Join) -> tuple[bool, bool]:
     """
     if join.kind is not JoinKind.INNER:
         return join.kind not in {JoinKind.RIGHT, JoinKind.FULL}, join.kind is JoinKind.RIGHT
-    if not append_only(join):
+    if join.once or not append_only(join):
         return True, True
     return not may_tie(join.right), not may_tie(join.left)
 

@@ -88,7 +88,7 @@ class JoinUpdatesKernel(KeyedJoin):
         assert combine.time_range is None
         keys = len(combine.left_keys)
         closed = None if combine.closing is None else ClosedWindows(combine.closing)
-        counted = combine.kind is not JoinKind.INNER
+        counted = combine.kind is not JoinKind.INNER and not combine.once
         self._sides = UpdatingSides(keys, counted=counted, closed=closed)
         super().__init__(combine, self._sides.table)
         self._depth = max(combine.left_depth, combine.right_depth) + 1
@@ -99,15 +99,15 @@ class JoinUpdatesKernel(KeyedJoin):
         self, sides: Sequence[KeyedRows | None], *, undoable: bool
     ) -> ApplyResult[SideChanges]:
         rest = None
-        numbers, times, origins = _number_roots(sides)
+        numbers, times, origins = number_roots(sides)
         products = self._products(sides, numbers)
         while len(times) > _ONE_ROOT and _makes_too_many(products.both, len(times)):
             middle = (len(times) + 1) // 2
             rest = Root(int(times[middle]), int(origins[middle]))
             sides = split_at_position(sides, rest)[0]
-            numbers, times, origins = _number_roots(sides)
+            numbers, times, origins = number_roots(sides)
             products = self._products(sides, numbers)
-        changes = SideChanges([_changes(one, times, origins) for one in products.sides])
+        changes = SideChanges([changed_rows(one, times, origins) for one in products.sides])
         made = [self._rows(*one, times, origins) for one in products.both]
         rows = merge_rows(made) if self._combine.kind is not JoinKind.INNER else made[0]
         self._sides.add(changes, undoable=undoable)
@@ -121,10 +121,11 @@ class JoinUpdatesKernel(KeyedJoin):
         kind = self._combine.kind
         if kind is JoinKind.INNER:
             left, right = (
-                self._history(side, sides, numbers, _slots(sides[1 - side])) for side in _BOTH
+                self._history(side, sides, numbers, changed_slots(sides[1 - side]))
+                for side in _BOTH
             )
             return _Products((left, right), [(left, right)])
-        slots = np.unique(np.concatenate([_slots(rows) for rows in sides]))
+        slots = np.unique(np.concatenate([changed_slots(rows) for rows in sides]))
         marked = kind is JoinKind.SEMI
         if not kind.makes_pairs:
             right = self._history(RIGHT, sides, numbers, _NO_SLOTS)
@@ -132,7 +133,7 @@ class JoinUpdatesKernel(KeyedJoin):
             left = self._history(LEFT, sides, numbers, flips(marks))
             return _Products((left, right), [(left, marks)])
         left, right = (
-            self._history(side, sides, numbers, _slots(sides[1 - side])) for side in _BOTH
+            self._history(side, sides, numbers, changed_slots(sides[1 - side])) for side in _BOTH
         )
         both = [(left, right)]
         if kind.keeps_left:
@@ -220,7 +221,7 @@ class JoinUpdatesKernel(KeyedJoin):
         return sum(map(len, self._sides.rows))
 
 
-def _slots(rows: KeyedRows | None) -> Ints:
+def changed_slots(rows: KeyedRows | None) -> Ints:
     """Return the slots in which a side changes, ascending."""
     return _NO_SLOTS if rows is None else np.unique(rows.slot)
 
@@ -248,7 +249,7 @@ def _most_pairs(left: History | None, right: History | None, roots: int) -> int:
     return pairs
 
 
-def _number_roots(sides: Sequence[KeyedRows | None]) -> tuple[list[Ints], Ints, Ints]:
+def number_roots(sides: Sequence[KeyedRows | None]) -> tuple[list[Ints], Ints, Ints]:
     """Return the number of each row's root, by side, and the time and origin of each number.
 
     Numbers begin at 1, in the order of the roots; number 0 is `BEFORE`.
@@ -271,7 +272,7 @@ def _number_roots(sides: Sequence[KeyedRows | None]) -> tuple[list[Ints], Ints, 
     return [numbers[:cut], numbers[cut:]], times, origins
 
 
-def _changes(of: History | None, times: Ints, origins: Ints) -> KeyedRows | None:
+def changed_rows(of: History | None, times: Ints, origins: Ints) -> KeyedRows | None:
     """Return the rows of a history that are new, sorted by slot."""
     if of is None:
         return None

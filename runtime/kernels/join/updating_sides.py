@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from fsql.runtime.kernels.join.closed_windows import ClosedWindows
 
     Bools = NDArray[np.bool_]
+    Ints = NDArray[np.int64]
 
 _KEYS_MIN = 1024
 """With fewer keys than this, keys without rows are not searched for."""
@@ -25,9 +26,13 @@ _KEYS_MIN = 1024
 
 @dataclass(slots=True, eq=False)
 class SideChanges:
-    """The changes of one application in each side; rows are sorted by slot."""
+    """The changes of one application in each side; rows are sorted by slot.
+
+    `passed` are slots of rows that were applied and not kept.
+    """
 
     sides: list[KeyedRows | None]
+    passed: Ints = field(default_factory=lambda: np.empty(0, np.int64))
 
 
 class UpdatingSides:
@@ -53,7 +58,7 @@ class UpdatingSides:
             for side, rows in enumerate(changes.sides)
             if rows is not None
         ]
-        if any(merged):
+        if any(merged) or len(changes.passed):
             self._forget_slots()
 
     def take_back(self, changes: SideChanges, affected: Bools) -> None:
@@ -85,6 +90,7 @@ class UpdatingSides:
         for rows in self.rows:
             rows.mark_slots(used)
         for changes in self.pending:
+            used[changes.passed] = True
             for side in changes.sides:
                 if side is not None:
                     used[side.slot] = True
