@@ -9,8 +9,7 @@ A vertex lists its inputs; a cycle is an input that comes later in `Graph.vertic
 
 Combine is applied to `(item)`, `(state, item)` or `(item, state)`; it drops the last, which is a state after
 the item that made it.  It returns a state with the rows that its last item caused; finish returns these rows.
-`fsql.runtime.model` executes the cycle literally; a tick plan fuses each cycle into one fold.
-See FlameStream (2018), sections 2.2 to 2.7, and FlameStream data flow, in docs/bibliography.md.
+`fsql.runtime.model` executes the cycle literally, a tick plan as one fold.  See FlameStream (2018), 2.2 to 2.7.
 """
 
 from __future__ import annotations
@@ -203,6 +202,7 @@ class CombineChanges(Combine):
     present: Expression
     values: tuple[Expression, ...]
     scan_number: int
+    counted: bool = False
     closing: ClassVar[None] = None
     final: ClassVar[bool] = False
 

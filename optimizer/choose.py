@@ -95,6 +95,8 @@ def _shows_each_change(stage: Stage, step: int) -> bool:
         return False
     if not isinstance(stage.head.combine, graphs.CombineAggregate | graphs.CombineChanges):
         return False
+    if isinstance(stage.head.combine, graphs.CombineChanges) and stage.head.combine.counted:
+        return False  # equal rows are several rows
     while step != HEAD:
         if not _keeps_rows_apart(stage, stage.steps[step]):
             return False

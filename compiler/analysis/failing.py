@@ -28,6 +28,7 @@ from fsql.compiler.functions.python_functions import PREFIX
 from fsql.compiler.functions.time_zones import offset_of, window_bounds
 from fsql.compiler.logical import (
     Aggregate,
+    ApplyChanges,
     AssignExpiry,
     AssignRowTime,
     AssignWindows,
@@ -80,6 +81,8 @@ def codes_of(part: Node) -> set[int]:  # noqa: PLR0911 - one line for each kind
     match part:
         case AssignWindows():
             return {504}
+        case ApplyChanges(counted=True):
+            return {526}
         case AggregateCall():
             return {505} if sum_overflows(part) else set()
         case Call() | Cast() if not fallible_by_itself(part):

@@ -184,6 +184,8 @@ def _keys(
 ) -> list[frozenset[int]]:
     found: list[frozenset[int]] = []
     match plan:
+        case ApplyChanges(counted=True):
+            pass  # A table without a key may have the same row twice.
         case ApplyChanges() | Aggregate() | WindowAggregate():
             found = _keys_of_groups(plan, windows)
         case Filter():

@@ -166,7 +166,7 @@ def scan_table(entry: TableEntry, context: Context, span: Span, *, row_time: boo
     warn_of_folders(entry, context)
     scan = Scan(table, context.scan_numbers.take(1, span))
     context.source_spans.add(scan, span)
-    rows = apply_changes(entry, scan) if is_change_source(entry) else scan
+    rows = apply_changes(entry, scan, context, span) if is_change_source(entry) else scan
     width = len(rows.schema) - len(entry.metadata) - table.row_time
     references = column_refs(rows)
     expressions, names = references[:width], [column.name for column in rows.schema[:width]]

@@ -190,6 +190,19 @@ DATA_ROWS: Final[tuple[Row, ...]] = (
         "session.insert('t', rows)  -- a row of an hour whose window has closed",
     ),
     (
+        "E526",
+        "removed row does not exist",
+        (
+            "A table of changes without a key has no row that equals the removed one: it was never added, is"
+            " added later in the total order, or was removed before."
+        ),
+        (
+            "Read all changes, in their order. If they begin in the middle, declare the PRIMARY KEY, or write"
+            " PARTITION BY: by its key a row is removed only if there is one."
+        ),
+        '{"op": "-D", "k": 1}  -- the first row of a table with \'changes\' = \'retract\'',
+    ),
+    (
         "E531",
         "source cannot be opened",
         "The file or directory does not exist, has no files, or is not readable; or it is the script itself.",

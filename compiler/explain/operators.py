@@ -73,6 +73,7 @@ def changes_parts(
     return (
         Part("keys", "by", tuple(expression_text(key, names) for key in changes.keys)),
         Part("present", "where", expression_text(changes.present, names)),
+        Part("counted", "counted", changes.counted),
     )
 
 

@@ -138,8 +138,8 @@ def _frames(running: Sequence[logical.OverCall], keys: Sequence[Expression]) -> 
 def _rows_of(plan: logical.Plan) -> str:
     """Return which rows of its inputs `plan` keeps."""
     match plan:
-        case logical.ApplyChanges():
-            return "one row per key, unbounded"
+        case logical.ApplyChanges(counted=counted):
+            return f"one row per {'distinct row' if counted else 'key'}, unbounded"
         case logical.ToChangelog():
             return "the changes that are not final yet"
         case logical.AssignSessions() if plan.lasts:

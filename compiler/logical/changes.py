@@ -20,6 +20,11 @@ class ApplyChanges(Plan):
 
     Each row of the append-only input replaces the row of its key; a row for which `present` is not TRUE
     removes it, and has no effect if the key has no row.  `keys` and `values` are columns of the input.
+
+    With `counted` the table has no key, and may have equal rows: `keys` are all its columns, and there are no
+    `values`.  A row for which `present` is TRUE adds one; another removes an equal one, and fails (E526) if
+    there is none after all rows of its root.
+
     Output: the keys, then the values, none of which is event time: a change may retract a row of any age.
     Path: `(least scan number below,)`; the barrier orders rows within a root.
     """
@@ -28,6 +33,7 @@ class ApplyChanges(Plan):
     keys: tuple[ColumnRef, ...]
     present: Expression
     values: tuple[ColumnRef, ...]
+    counted: bool = False
 
     @cached_property
     def schema(self) -> Schema:

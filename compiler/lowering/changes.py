@@ -23,6 +23,7 @@ def lower_changes(draft: Draft, plan: ApplyChanges, rows: int) -> int:
         plan.present,
         tuple(_if_present(plan.present, column) for column in plan.values),
         least_scan_number(plan),
+        plan.counted,
     )
     return add_cycle(draft, plan, combine, (plan.keys,), (rows,))
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from fsql.compiler.expression import AggregateCall, AggregateFunction, Expression, Literal
 from fsql.compiler.functions.evaluate import fallible
 from fsql.compiler.logical import (
+    ApplyChanges,
     AssignWindows,
     Filter,
     OrderKey,
@@ -48,10 +49,11 @@ def failing_expressions(plan: Project) -> list[int]:
 def operator_fallible(plan: Plan) -> bool:
     """Return whether `plan` itself, apart from its inputs, can fail a row; False is a proof.
 
-    AssignWindows fails rows whose windows extend beyond the years 1 to 9999.
+    AssignWindows fails rows whose windows extend beyond the years 1 to 9999, ApplyChanges those that remove a
+    row that is not there.
     """
     match plan:
-        case AssignWindows():
+        case AssignWindows() | ApplyChanges(counted=True):
             return True
         case Project():
             return bool(failing_expressions(plan))

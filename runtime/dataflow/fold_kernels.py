@@ -15,6 +15,7 @@ from fsql.compiler.graph import (
 )
 from fsql.runtime.dataflow.fold import Fold
 from fsql.runtime.kernels.aggregate.changelog import ChangelogKernel
+from fsql.runtime.kernels.aggregate.equal_rows import EqualRowsKernel
 from fsql.runtime.kernels.aggregate.grouped import AggregateKernel
 from fsql.runtime.kernels.aggregate.over import OverKernel
 from fsql.runtime.kernels.join.equi_join import JoinKernel
@@ -37,6 +38,8 @@ def make_fold(head: FoldHead) -> Fold:  # noqa: PLR0911 - one case for each oper
         case CombineAggregate():
             kernel = AggregateKernel(combine, marks_replacements=head.marks_replacements)
             return Fold(head, kernel, ties=False, append_only=combine.input_append_only)
+        case CombineChanges(counted=True):
+            return Fold(head, EqualRowsKernel(combine), ties=False, append_only=True)
         case CombineChanges():
             kernel = AggregateKernel(combine, marks_replacements=head.marks_replacements)
             return Fold(head, kernel, ties=False, append_only=True)

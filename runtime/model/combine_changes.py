@@ -2,24 +2,39 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from fsql.compiler.functions.evaluate import evaluate
-from fsql.runtime.model.item import Row, State
+from fsql.compiler.functions.failure import RowFailure
+from fsql.runtime.model.item import Failure, Row, State
 from fsql.runtime.model.value_order import as_key
 
 if TYPE_CHECKING:
     from fsql.compiler.graph import CombineChanges
     from fsql.runtime.batch import Root
+    from fsql.runtime.model.item import Values
+
+
+class NotThereFailure(RowFailure):
+    """E526: a change removes a row that is not there."""
+
+    code: ClassVar[int] = 526
+
+    def __init__(self) -> None:
+        super().__init__("removed row does not exist")
 
 
 def combine_changes(
-    function: CombineChanges, before: tuple[Row, ...] | None, change: Row, _root: Root
+    function: CombineChanges, before: tuple[Row, ...] | int | None, change: Row, _root: Root
 ) -> State:
     """Return the state after `change`: the row of the key, if there is one.
 
     The previous row is retracted even if the new one is the same; their weights cancel in the barrier.
     """
+    if function.counted:
+        assert not isinstance(before, tuple)
+        return _combine_counted(function, before or 0, change)
+    assert not isinstance(before, int)
     after: tuple[Row, ...] = ()
     if evaluate(function.present, change.values) is True:
         key = tuple(as_key(evaluate(each, change.values)) for each in function.keys)
@@ -27,3 +42,22 @@ def combine_changes(
         after = (Row(key + values, (function.scan_number,)),)
     removed = tuple(row.retraction() for row in before or ())
     return State(change, (*removed, *after), after)
+
+
+def _combine_counted(function: CombineChanges, before: int, change: Row) -> State:
+    """Return the state after `change`: how many rows there are that equal it.
+
+    It is negative while more rows are removed than there are, which is a failure.
+    """
+    present = evaluate(function.present, change.values) is True
+    after = before + (change.weight if present else -change.weight)
+    key = tuple(as_key(evaluate(each, change.values)) for each in function.keys)
+    old, new = (_rows(function, key, count) for count in (before, after))
+    return State(change, (*(each.retraction() for each in old), *new), after)
+
+
+def _rows(function: CombineChanges, key: Values, count: int) -> tuple[Row | Failure, ...]:
+    if count < 0:
+        failure = NotThereFailure()
+        return (Failure(failure.code, str(failure)),)
+    return (Row(key, (function.scan_number,)),) * count

@@ -49,6 +49,9 @@ FAILING = {
         b'{"op":"delete","k":1}\n',
         ", 'changes' = 'upsert'",
     ),
+    "E526": Failing(
+        "SELECT k FROM t", "k BIGINT", b'{"op":"-D","k":1}\n', ", 'changes' = 'retract'"
+    ),
     "E531": Failing("SELECT a FROM t", "a BIGINT", None),
     "E532": Failing("SELECT a FROM t", "a BIGINT", b"{}\n", into="missing/out.jsonl"),
     "E534": Failing("SELECT a FROM t", "a BIGINT", b"{}\n", ", 'max_record_bytes' = '1000000000'"),

@@ -23,6 +23,8 @@ KEYS: Final[dict[str, tuple[Value, ...]]] = {
     "B": (1, 2, 1, 3, None),
 }
 OPERATIONS: Final = ("+I", "+U", "+U", "-D", "-U", None)
+REMOVING: Final = ("-D", "-U", "DELETE", "UPDATE_BEFORE")
+ADDING: Final = ("+I", "+U", "INSERT", "UPDATE_AFTER")
 MALFORMED: Final = (511, 512, 513, 519)
 
 
@@ -38,6 +40,7 @@ def random_splits(
     """Return `rows` rows in one to four splits; `awkward`, `malformed`, `late` are probabilities."""
     splits: Splits = [[] for _ in range(random.choice((1, 1, 2, 3, 4)))]
     clocks = [random.choice((0, 0, 4, -20)) for _ in splits]
+    there: list[list[tuple[Value, ...]]] = [[] for _ in splits]
     pace = random.choice(((0, 1), (0, 0, 1, 3), (0, 1, 2, 9)))
     for _ in range(rows):
         number = random.randrange(len(splits))
@@ -52,6 +55,9 @@ def random_splits(
         if malformed and random.random() < malformed / 3:
             at = None
         row = tuple(random_field(random, c, at, awkward=awkward) for c in columns)
+        if columns[0].name == "kind":
+            # Without event time the row may be malformed, so that it is not there.
+            row = ("+I", *row[1:]) if at is None else change_of_rows(random, row, there[number])
         if columns[0].name == "op":
             row = (
                 row[0],
@@ -63,7 +69,7 @@ def random_splits(
 
 def random_field(random: Random, column: ColumnText, at: int | None, *, awkward: float) -> Value:
     """Return a value of a column: keys from a few, numbers mostly small; `at` is the event time."""
-    if column.name == "op":
+    if column.name in {"op", "kind"}:
         return random.choice(OPERATIONS)
     if column.time:
         return at
@@ -76,6 +82,23 @@ def random_field(random: Random, column: ColumnText, at: int | None, *, awkward:
     value = random_value(random, LETTERS[column.letter], awkward=awkward)
     finite = not isinstance(value, float) or abs(value) < float("inf")
     return value if finite else None
+
+
+def change_of_rows(
+    random: Random, change: tuple[Value, ...], there: list[tuple[Value, ...]]
+) -> tuple[Value, ...]:
+    """Return a change of a table without a key, which begins with its kind.
+
+    A row that is removed is one of those that are `there`; few are not.
+    """
+    kind, *values = change
+    if kind not in REMOVING:
+        there.append(tuple(values))
+    elif there:
+        values = list(there.pop(random.randrange(len(there))))
+    elif random.random() < 0.98:
+        kind = ADDING[REMOVING.index(kind)]
+    return (kind, *values)
 
 
 def _not_null(column: ColumnText, value: Value) -> Value:

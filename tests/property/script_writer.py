@@ -181,15 +181,21 @@ class ScriptWriter:
             added.append("p AS PROCTIME()")
             columns.append(ColumnText("p", "T", time=True))
         elif not self.plain and self.chance(0.2):
-            key = self.random.choice((("k",), ("k",), ("v", "k")))
-            options += ", 'changes' = 'upsert'"
-            added.append(f"PRIMARY KEY ({', '.join(key)}) NOT ENFORCED")
-            self.physical[name] = (ColumnText("op", "S"), *self.physical[name])
+            key = self.random.choice((("k",), ("k",), ("v", "k"), None, None))
+            options += self.changes(name, key)
+            added += [f"PRIMARY KEY ({', '.join(key)}) NOT ENFORCED"] if key else []
             columns = [replace(column, time=False) for column in columns]
         body = ",\n    ".join([*declared, *added])
         self.statements.append(f"CREATE TABLE {name} (\n    {body}\n) WITH ({source}, {options});")
-        self.tables.append(RelationText(name, tuple(columns), key is not None, rows, key))
+        updating = self.physical[name][0].name in {"op", "kind"}
+        self.tables.append(RelationText(name, tuple(columns), updating, rows, key))
         self.relations.append(self.tables[-1])
+
+    def changes(self, name: str, key: tuple[str, ...] | None) -> str:
+        """Add the kind of change to the rows of a table; return its options."""
+        operation = ColumnText("op" if key else "kind", "S")
+        self.physical[name] = (operation, *self.physical[name])
+        return ", 'changes' = 'upsert'" if key else ", 'changes' = 'retract', 'op_column' = 'kind'"
 
     def event_column(self, columns: list[ColumnText]) -> list[str]:
         """Add an event-time column, sometimes one computed from milliseconds; return what declares it."""

@@ -20,9 +20,12 @@ from fsql.connectors.declared import DECLARED
 from fsql.tests.case_files import read_cases
 from fsql.tests.property.cases import Case
 from fsql.tests.property.check import check
+from fsql.tests.property.inputs import OPERATIONS, change_of_rows
 from fsql.tests.property.values import random_value
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from fsql.compiler.expression import Value
     from fsql.compiler.logical import Table
     from fsql.compiler.schema import Column
@@ -62,12 +65,26 @@ def rows_of(random: Random, table: Table, rows_max: int = _ROWS) -> list[Row]:
     clock = arrival = _NOON
     times = random.random() < 0.25
     rows: list[Row] = []
+    place, kinds = _operation(table)
+    there: list[tuple[Value, ...]] = []
     for _ in range(random.randint(0, rows_max)):
         clock += random.choice((0, 1, 1, 5, -3)) * 1_000_000
         arrival = max(arrival, clock)
         row = tuple(_value(random, column, clock, times=times) for column in table.columns)
+        if place is not None:
+            change = random.choice(kinds), *row[:place], *row[place + 1 :]
+            kind, *values = change_of_rows(random, change, there)
+            row = (*values[:place], kind, *values[place:])
         rows.append((*row, arrival) if table.time is TimeKind.ARRIVAL else row)
     return rows
+
+
+def _operation(table: Table) -> tuple[int | None, Sequence[Value]]:
+    """Return which column of a table has the kinds of changes, and what they are."""
+    if dict(table.options).get("changes", "append") != "append":
+        return 0, OPERATIONS
+    named = [i for i, each in enumerate(table.columns) if each.name == "op"]
+    return next(iter(named), None), ("INSERT", "INSERT", "UPDATE_AFTER", "UPDATE_BEFORE", "DELETE")
 
 
 def _value(random: Random, column: Column, clock: int, *, times: bool) -> Value:

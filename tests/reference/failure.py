@@ -10,6 +10,7 @@ NOT_CASTABLE: Final = 503
 TIMESTAMP_OUT_OF_RANGE: Final = 504
 SUM_OUT_OF_RANGE: Final = 505
 NO_MAP: Final = 510
+NOT_THERE: Final = 526
 
 
 class FailureError(Exception):

@@ -23,10 +23,11 @@ from fsql.compiler.expression import AggregateCall, Expression, Literal
 from fsql.compiler.sqltypes import BOOLEAN, TIMESTAMP, TIMESTAMP_MAX
 from fsql.tests.reference import zones
 from fsql.tests.reference.aggregates import aggregate
+from fsql.tests.reference.applied import Applied, applied, last_rows, missing_rows, remaining_rows
 from fsql.tests.reference.changes import steps
 from fsql.tests.reference.closings import Window, closing, closings, expiry, window_end
 from fsql.tests.reference.elements import elements
-from fsql.tests.reference.failure import FailureError
+from fsql.tests.reference.failure import NOT_THERE, FailureError
 from fsql.tests.reference.frames import places_of_frame
 from fsql.tests.reference.joins import KeyedRow, joined_once, outer_join, pairs
 from fsql.tests.reference.order import normalised, order_key, row_key
@@ -214,15 +215,14 @@ class Relations:
 
     def apply_changes(self, plan: logical.ApplyChanges, prefix: Root) -> Iterator[Row]:
         """Replay the changes; the last one of a key says whether it has a row, and which."""
-        table: dict[Key, Values] = {}
+        changes: list[Applied] = []
         for row in self.relation(plan.input, prefix):
             values = self.values([*plan.keys, plan.present, *plan.values], row, prefix)
             assert values is not None
-            key = tuple(normalised(value) for value in values[: len(plan.keys)])
-            table[tuple(order_key(value) for value in key)] = (*key, *values[len(key) :])
-        width = len(plan.keys)
-        kept = (row for row in table.values() if row[width] is True)
-        yield from (Row(row[:width] + row[width + 1 :]) for row in kept)
+            changes.append(applied(row.root, values, len(plan.keys)))
+        if plan.counted:
+            self.errors |= {(root, NOT_THERE) for root in missing_rows(changes)}
+        yield from map(Row, remaining_rows(changes) if plan.counted else last_rows(changes))
 
     def to_changelog(self, plan: logical.ToChangelog, prefix: Root) -> Iterator[Row]:
         """Make a row of each change from one root to the next, in order, with its kind."""

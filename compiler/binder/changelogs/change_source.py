@@ -1,8 +1,8 @@
 """Tables whose rows are changes, as upserts or retractions: the kind of each row, and the resulting table.
 
 The kind of a change is in a field that is not a column of the table, as a sink writes it. NULL counts as
-`+U`, and `-U` is ignored, because the `+U` after it replaces the row. So upserts and retractions of one key
-are read in the same way.
+`+U`. With a PRIMARY KEY `-U` is ignored, because the `+U` after it replaces the row; so upserts and
+retractions of one key are read in the same way. Without one `-U` and `-D` remove an equal row.
 """
 
 from __future__ import annotations
@@ -70,17 +70,11 @@ def read_columns(entry: TableEntry, context: Context, span: Span) -> ChangeColum
             help="read it with 'changes' = 'append'",
         )
     if entry.primary_key is None:
-        raise refusal(
-            "E311",
-            f'table "{entry.name}" is read as changes, and has no PRIMARY KEY',
-            span,
-            secondary=(Label(entry.span, "declared without one"),),
-            note="a row replaces the row of its key",
-            help="add PRIMARY KEY (…) NOT ENFORCED",
-        )
+        _check_whole_rows(entry, span)
     operation = operation_column(entry, Changes.UPSERT, span)
+    key = entry.primary_key or ()
     columns = tuple(
-        replace(column, nullable=column.nullable and index not in entry.primary_key)
+        replace(column, nullable=column.nullable and index not in key)
         for index, column in enumerate(entry.columns)
     )
     event_time = entry.event_time
@@ -89,11 +83,41 @@ def read_columns(entry: TableEntry, context: Context, span: Span) -> ChangeColum
     return ChangeColumns((Column(operation, STRING), *columns), event_time)
 
 
-def apply_changes(entry: TableEntry, changes: Plan) -> Plan:
+def _check_whole_rows(entry: TableEntry, span: Span) -> None:
+    """Check that a table without a key can be read as changes: an equal row is removed.
+
+    Raises:
+        Refusal: E301, E311.
+    """
+    if _has_envelope(entry) or entry.option("changes") != Changes.RETRACT.value:
+        raise refusal(
+            "E311",
+            f'table "{entry.name}" is read as changes, and has no PRIMARY KEY',
+            span,
+            secondary=(Label(entry.span, "declared without one"),),
+            note="a row replaces the row of its key",
+            help="add PRIMARY KEY (…) NOT ENFORCED"
+            + ("" if _has_envelope(entry) else ", or write 'changes' = 'retract' for whole rows"),
+        )
+    if entry.metadata:
+        raise not_implemented(
+            "metadata columns of a table that is read as changes without a PRIMARY KEY",
+            span,
+            help="add PRIMARY KEY (…) NOT ENFORCED, or read it with 'changes' = 'append'",
+        )
+
+
+def apply_changes(entry: TableEntry, changes: Plan, context: Context, span: Span) -> Plan:
     """Return the table that results from the changes, with the declared columns."""
-    assert entry.primary_key is not None
     schema = changes.schema
+    read = (*entry.columns, *(each.column for each in entry.metadata))
+    names = [column.name for column in read]
     columns = [ColumnRef(column.type, column.nullable, i) for i, column in enumerate(schema)]
+    if entry.primary_key is None:
+        is_added = call("and", _operation_is_not("-U"), _operation_is_not("-D"))
+        rows = ApplyChanges(changes, tuple(columns[1:]), is_added, (), counted=True)
+        context.source_spans.add(rows, span)
+        return rows
     keys = [1 + index for index in entry.primary_key]
     order = [*keys, *(i for i in range(1, len(schema)) if i not in keys)]
     table = ApplyChanges(
@@ -105,8 +129,7 @@ def apply_changes(entry: TableEntry, changes: Plan) -> Plan:
     declared = [
         ColumnRef(schema[i].type, schema[i].nullable, order.index(i)) for i in range(1, len(schema))
     ]
-    read = (*entry.columns, *(each.column for each in entry.metadata))
-    return project(table, declared, [column.name for column in read])
+    return project(table, declared, names)
 
 
 def _operation_is_not(operation: str) -> Expression:

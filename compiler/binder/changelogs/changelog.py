@@ -16,14 +16,15 @@ from fsql.compiler.binder.relation import Relation, column_refs, filter_relation
 from fsql.compiler.binder.report import Refusal, refusal
 from fsql.compiler.binder.scope import matches
 from fsql.compiler.binder.windows.session import partition_of_table
-from fsql.compiler.expression import Case, ColumnRef, Expression, Literal
+from fsql.compiler.expression import Case, ColumnRef, Expression, InSet, Literal
 from fsql.compiler.logical import ApplyChanges, append_only
 from fsql.compiler.sqltypes import BOOLEAN, STRING
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from fsql.compiler.binder.context import Context
+    from fsql.compiler.logical import Plan
     from fsql.compiler.text.source import Span
 
 _KINDS: Final[Mapping[str, str]] = {
@@ -32,7 +33,10 @@ _KINDS: Final[Mapping[str, str]] = {
     "UPDATE_AFTER": "+U",
     "DELETE": "-D",
 }
-"""The kinds of change to which operations are mapped, with their effect on the row of a key."""
+"""The kinds of change to which operations are mapped, with their effect on the row of a key.
+
+Without a key, UPDATE_BEFORE removes a row as DELETE does.
+"""
 
 
 def from_changelog(relation: Relation, given: Mapping[str, object], context: Context) -> Relation:
@@ -53,20 +57,13 @@ def from_changelog(relation: Relation, given: Mapping[str, object], context: Con
     keys = partition_of_table(relation, data.partition_by, context)
     indexes = list(dict.fromkeys(key.index for key in keys if isinstance(key, ColumnRef)))
     operation = _operation_column(relation, given.get("OP"), data.span)
-    if not keys:
-        raise refusal(
-            "E307",
-            "invalid arguments of FROM_CHANGELOG: its input has no PARTITION BY",
-            data.span,
-            note="a row is changed or deleted by its key",
-            help="write PARTITION BY and the columns of the key after the table",
-        )
     if len(indexes) < len(set(keys)) or operation in indexes:
         raise _wrong("PARTITION BY must name the columns of the key", data.span)
     codes = _codes(given.get("OP_MAPPING"))
+    if not keys:
+        _check_whole_rows(codes, data.span)
     others = [field for field in relation.named if field.index != operation]
-    values = [field.index for field in others if field.index not in indexes]
-    below, width = relation.plan, relation.width
+    below = _mapped_rows(relation.plan, operation, codes, given.get("ERROR_HANDLING"))
     kind, failing = _kind(column_refs(below)[operation], codes)
     mapping = given.get("OP_MAPPING")
     context.source_spans.add(kind, data.span)
@@ -76,16 +73,8 @@ def from_changelog(relation: Relation, given: Mapping[str, object], context: Con
     )
     names = [*(column.name for column in below.schema), "kind"]
     kinds = project(below, [*column_refs(below), kind], names)
-    columns = [ColumnRef(each.type, each.nullable, i) for i, each in enumerate(kinds.schema)]
-    changed = filter_relation(kinds, [_is_not(columns[width], "-U")])
-    table = ApplyChanges(
-        changed,
-        tuple(columns[i] for i in indexes),
-        _is_not(columns[width], "-D"),
-        tuple(columns[i] for i in values),
-    )
+    table, order = _table(kinds, indexes, [field.index for field in others])
     context.source_spans.add(table, data.span)
-    order = [*indexes, *values]
     rows = column_refs(table)
     plan = project(
         table, [rows[order.index(each.index)] for each in others], [each.name for each in others]
@@ -94,6 +83,64 @@ def from_changelog(relation: Relation, given: Mapping[str, object], context: Con
         type(each)(each.qualifier, each.name, i, plan.schema[i]) for i, each in enumerate(others)
     )
     return Relation(plan, fields)
+
+
+def _table(
+    kinds: Plan, key: Sequence[int], columns: Sequence[int]
+) -> tuple[ApplyChanges, Sequence[int]]:
+    """Return the table of changes that end with their kind, and which columns of theirs it has, in order."""
+    of_changes = [ColumnRef(each.type, each.nullable, i) for i, each in enumerate(kinds.schema)]
+    kind = of_changes[-1]
+    if not key:
+        rows = tuple(of_changes[each] for each in columns)
+        is_added = call("and", _is_not(kind, "-U"), _is_not(kind, "-D"))
+        return ApplyChanges(kinds, rows, is_added, (), counted=True), columns
+    values = [each for each in columns if each not in key]
+    table = ApplyChanges(
+        filter_relation(kinds, [_is_not(kind, "-U")]),
+        tuple(of_changes[each] for each in key),
+        _is_not(kind, "-D"),
+        tuple(of_changes[each] for each in values),
+    )
+    return table, [*key, *values]
+
+
+def _check_whole_rows(codes: Mapping[str, str], span: Span) -> None:
+    """Check that rows without a key are not replaced by a new row alone, as in Flink.
+
+    Raises:
+        Refusal: E307.
+    """
+    if "UPDATE_AFTER" in codes.values() and "UPDATE_BEFORE" not in codes.values():
+        raise refusal(
+            "E307",
+            "invalid arguments of FROM_CHANGELOG: UPDATE_AFTER without UPDATE_BEFORE, and no PARTITION BY",
+            span,
+            note="the row that is replaced is found by its key, or is that of UPDATE_BEFORE",
+            help="write PARTITION BY and the columns of the key after the table, or map UPDATE_BEFORE",
+        )
+
+
+def _mapped_rows(
+    below: Plan, operation: int, codes: Mapping[str, str], error_handling: object
+) -> Plan:
+    """Return the rows; with `error_handling => 'SKIP'`, those whose operation is mapped.
+
+    Raises:
+        Refusal: E307.
+    """
+    if error_handling is None:
+        return below
+    handling = error_handling.value if isinstance(error_handling, syntax.StringLiteral) else None
+    if handling not in {"FAIL", "SKIP"}:
+        span: Span = getattr(error_handling, "span")  # noqa: B009 - any kind of argument
+        raise _wrong("error_handling must be 'FAIL' or 'SKIP'", span)
+    if handling == "FAIL":
+        return below
+    kept = InSet(
+        BOOLEAN, nullable=True, argument=column_refs(below)[operation], values=tuple(codes)
+    )
+    return filter_relation(below, [kept])
 
 
 def _operation_column(relation: Relation, written: object, span: Span) -> int:
@@ -108,7 +155,7 @@ def _operation_column(relation: Relation, written: object, span: Span) -> int:
 def _codes(written: object) -> dict[str, str]:
     """Return the kind of each operation; one text may list several, as in Flink: 'c, r'."""
     if written is None:
-        return dict(_KINDS)
+        return {kind: kind for kind in _KINDS}
     codes: dict[str, str] = {}
     pairs, span = mapping_pairs(FROM_CHANGELOG, written)
     for listed, kind in pairs:
@@ -117,7 +164,7 @@ def _codes(written: object) -> dict[str, str]:
                 raise _wrong(
                     f"op_mapping maps each operation once, to one of {', '.join(_KINDS)}", span
                 )
-            codes[code.strip()] = _KINDS[kind]
+            codes[code.strip()] = kind
     return codes
 
 
@@ -125,7 +172,7 @@ def _kind(operation: Expression, codes: Mapping[str, str]) -> tuple[Expression, 
     """Return the kind of change of a row, and the part that fails (E503) if its operation has none."""
     unknown = call("unmapped_operation", operation)
     branches = tuple(
-        (call("eq", operation, _text(code)), _text(kind)) for code, kind in codes.items()
+        (call("eq", operation, _text(code)), _text(_KINDS[kind])) for code, kind in codes.items()
     )
     return Case(STRING, nullable=False, branches=branches, otherwise=unknown), unknown
 

@@ -16,7 +16,7 @@ FROM_CHANGELOG: Final = "FROM_CHANGELOG"
 TO_CHANGELOG: Final = "TO_CHANGELOG"
 
 _NAMES: Final[Mapping[str, tuple[str, ...]]] = {
-    FROM_CHANGELOG: ("INPUT", "OP", "OP_MAPPING"),
+    FROM_CHANGELOG: ("INPUT", "OP", "OP_MAPPING", "ERROR_HANDLING"),
     TO_CHANGELOG: ("INPUT", "OP", "OP_MAPPING", "PRODUCES_FULL_DELETES"),
 }
 _FORMS: Final[Mapping[str, str]] = {

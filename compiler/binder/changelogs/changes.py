@@ -117,7 +117,8 @@ def _updating_refusal(table: TableEntry, query: Plan, span: Span) -> Refusal:
         if isinstance(node, Aggregate):
             reason = "GROUP BY without a window retracts a group's row when the group changes"
         elif isinstance(node, ApplyChanges):
-            reason = "a row of changes retracts the row of its key"
+            removed = "an equal row" if node.counted else "the row of its key"
+            reason = f"a row of changes retracts {removed}"
         elif isinstance(node, WindowAggregate) and not node.final:
             reason = "EMIT CHANGES retracts rows until the window closes"
         else:

@@ -49,7 +49,7 @@ class ChangedVersions:
 
 def changed_versions(plan: Plan) -> ChangedVersions | None:
     """Return the versions of a table of changes, or of a view that filters it and computes columns."""
-    if isinstance(plan, ApplyChanges) and append_only(plan.input):
+    if isinstance(plan, ApplyChanges) and append_only(plan.input) and not plan.counted:
         names = (*(column.name for column in plan.schema), _PRESENT)
         columns = (*plan.keys, *plan.values, plan.present)
         return ChangedVersions(Project(plan.input, columns, names), tuple(range(len(plan.keys))))

@@ -161,6 +161,7 @@ def _changes(plan: logical.ApplyChanges, wanted: Columns, below: Narrowed) -> Na
         tuple(below.column(each) for each in plan.keys),
         below.over(plan.present),
         tuple(below.column(plan.values[i]) for i in kept),
+        plan.counted,
     )
     return Narrowed(moved, new_indexes(frozenset(_kept_columns(len(plan.keys), kept))))
 

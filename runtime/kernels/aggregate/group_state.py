@@ -8,7 +8,7 @@ from fsql.compiler.expression import AggregateCall, AggregateFunction
 from fsql.compiler.graph import CombineAggregate, CombineChanges
 from fsql.compiler.sqltypes import BIGINT
 from fsql.runtime.kernels.aggregate.accumulators import accumulator, by_total_order
-from fsql.runtime.kernels.aggregate.last_value import LastValue, Present
+from fsql.runtime.kernels.aggregate.last_value import Balance, LastValue, Present
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -37,6 +37,8 @@ class GroupState(NamedTuple):
 
 def group_state(combine: CombineAggregate | CombineChanges) -> GroupState:
     """Return the empty state of an operator's groups."""
+    if isinstance(combine, CombineChanges) and combine.counted:
+        return GroupState([(combine.present,)], [Balance()], [], [False], rows_remove=True)
     if isinstance(combine, CombineChanges):
         values = [LastValue(value.type) for value in combine.values]
         return GroupState(
