@@ -9,7 +9,7 @@ A vertex lists its inputs; a cycle is an input that comes later in `Graph.vertic
 
 Combine is applied to `(item)`, `(state, item)` or `(item, state)`; it drops the last, which is a state after
 the item that made it.  It returns a state with the rows that its last item caused; finish returns these rows.
-`fsql.runtime.model` executes the cycle literally, a tick plan as one fold.  See FlameStream (2018), 2.2 to 2.7.
+`fsql.runtime.model` executes the cycle literally, a tick plan as one fold (FlameStream (2018), 2.2 to 2.7).
 """
 
 from __future__ import annotations
