@@ -19,7 +19,7 @@ from fsql.compiler.binder.ddl.options import check_deliveries
 from fsql.compiler.binder.ddl.python_functions import create_function
 from fsql.compiler.binder.ddl.settings import check_setting, idle_of_script
 from fsql.compiler.binder.ddl.statements import create_table, drop, exists
-from fsql.compiler.binder.ddl.table_origin import with_columns_of
+from fsql.compiler.binder.ddl.table_origin import named_columns, with_columns_of
 from fsql.compiler.binder.ddl.time_kinds import decide_times
 from fsql.compiler.binder.ddl.time_to_live import TimeToLive, is_setting, read_setting
 from fsql.compiler.binder.ddl.topic_options import with_key_of_query
@@ -294,9 +294,12 @@ class _ScriptBinder:
             name = simple_name(statement.name)
             if exists(name, context, if_not_exists=statement.if_not_exists):
                 return
+            columns: tuple[syntax.Identifier, ...] = ()
             with self._report.part():
                 bound = bind_query(query, context.with_own_scan_numbers())
                 spans = output_spans(query, len(bound.schema))
+                spans = [each.span for each in statement.named] or spans
+                bound, columns = named_columns(statement, bound)
                 declared = with_columns_of(statement, bound.schema, spans)
                 statement = with_key_of_query(declared, bound)
             if statement.query is not None:  # It was refused.
@@ -306,7 +309,7 @@ class _ScriptBinder:
             create_table(statement, self._ordinal(statement.name.parts[-1].name), context)
         self._declare(statement.name.parts[-1])
         if query is not None:
-            written = syntax.Insert(statement.span, statement.name, (), query)
+            written = syntax.Insert(statement.span, statement.name, columns, query)
             sink, rows = self._insert(written, context)
             self.catalog.keep_result(sink, rows)
             changes = any(each.key.value.lower() == "changes" for each in statement.options)

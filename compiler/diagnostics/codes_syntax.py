@@ -95,7 +95,7 @@ SYNTAX_ROWS: Final[tuple[Row, ...]] = (
     (
         "E113",
         "invalid number",
-        "A number has digits, at most one point and an exponent; a name cannot begin with a digit.",
+        "A number has digits, one `_` between two, one point and an exponent; a name begins with a letter.",
         "Write a space after the number, or quote the name.",
         "SELECT 1a FROM t;",
     ),

@@ -18,7 +18,7 @@ from fsql.compiler.parser.lookahead import Lookahead
 from fsql.compiler.parser.parse_table import END, parse_table
 from fsql.compiler.parser.record_stars import mark_record_stars
 from fsql.compiler.parser.star_exceptions import mark_star_exceptions
-from fsql.compiler.parser.stream_windows import mark_stream_windows
+from fsql.compiler.parser.stream_windows import mark_literal_types, mark_stream_windows
 from fsql.compiler.parser.syntax_error import syntax_error
 from fsql.compiler.text.parameters import ExpandedText, parameter_spans
 
@@ -139,7 +139,8 @@ def _wrong_stand_in(error: FsqlError, stand_ins: Mapping[Span, str]) -> Span | N
 
 def _parse(expanded: ExpandedText, text: str) -> list[LayoutToken]:
     """Run the automaton over the tokens; note their kinds and the rules that begin with them."""
-    found = mark_stream_windows(mark_star_exceptions(mark_record_stars(tokenize(expanded))))
+    tokens = mark_star_exceptions(mark_record_stars(tokenize(expanded)))
+    found = mark_literal_types(mark_stream_windows(tokens))
     table = parse_table()
     states = [table.start]
     starts: list[int] = []

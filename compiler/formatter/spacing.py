@@ -16,8 +16,8 @@ _CALLED: Final = frozenset({
     "TABLE", "TIME", "TIMESTAMP", "TIMESTAMPTZ", "TIMESTAMP_LTZ", "TRIM", "TRY_CAST", "UNNEST",
 })  # fmt: skip
 """The kinds of tokens that a bracket follows without a space: names of functions and types."""
-_TIGHT: Final = frozenset({")", "]", "[]", "}", ",", ";", ".", "::"})
-_SIGNED: Final = frozenset({"unary", "complement", "position_from_end"})
+_TIGHT: Final = frozenset({")", "]", "[]", "}", ",", ";", ".", "::", ":"})
+_SIGNED: Final = frozenset({"unary", "complement", "position_from_end", "signed_number"})
 _NAMES: Final = frozenset({"names", "table_elements", "subquery", "parameters"})
 
 

@@ -18,7 +18,7 @@ from fsql.compiler.parser.lookahead import Lookahead
 from fsql.compiler.parser.parse_table import END, parse_table
 from fsql.compiler.parser.record_stars import mark_record_stars
 from fsql.compiler.parser.star_exceptions import mark_star_exceptions
-from fsql.compiler.parser.stream_windows import mark_stream_windows
+from fsql.compiler.parser.stream_windows import mark_literal_types, mark_stream_windows
 from fsql.compiler.parser.syntax_builder import BUILDERS
 from fsql.compiler.parser.syntax_error import syntax_error
 from fsql.compiler.text.limits import check_syntax
@@ -45,7 +45,7 @@ def parse_script(
     text = expand(source, parameters)
     run = _Run(text)
     tokens = mark_record_stars(mark_lambda_arrows(tokenize(text)))
-    found = mark_stream_windows(mark_star_exceptions(tokens))
+    found = mark_literal_types(mark_stream_windows(mark_star_exceptions(tokens)))
     for index, (token, following) in enumerate(zip_longest(found, found[1:])):
         if not run.take(token, following):
             raise syntax_error(text, found, index)

@@ -183,7 +183,7 @@ OF_KINDS: Final[Mapping[str, str]] = {
 }
 """Help for `WINDOW TUMBLING (…)` at another place than after FROM, and for a sink without rows."""
 
-_OBJECT: Final = "write ROW(a, b), or MAP['key', a]"
+_OBJECT: Final = "write ROW(a, b), or MAP {'key': a}"
 _PARAMETER: Final = "a parameter is written ${name}"
 
 SIGNS: Final[Mapping[str, str]] = {

@@ -47,6 +47,8 @@ _FIRST: Final = (
 )
 """The tokens that are named first, if neither an expression nor a name is expected."""
 _LAST: Final = ("EMPTY_BRACKETS", "UNSIGNED", "WITH", "WITHOUT", "SEMICOLON", END)
+_SHOWN: Final = {"SINK_WITH": "WITH", "LITERAL_TYPE": "a type", "_ENTRY_COLON": '":"'}
+"""How kinds of tokens that depend on their place are named."""
 _STATES_MAX: Final = 1 << 20
 
 
@@ -116,7 +118,7 @@ def _frequencies() -> Counter[str]:
 def _display_name(kind: str) -> str:
     if kind == END:
         return "the end of the script"
-    if kind == "SINK_WITH":
-        return "WITH"
+    if kind in _SHOWN:
+        return _SHOWN[kind]
     signs = {name: sign for sign, name in parse_table().signs.items()}
     return f'"{signs[kind]}"' if kind in signs else kind

@@ -44,10 +44,12 @@ class Token(NamedTuple):
 
 
 _NAME_CHARACTER: Final = r"0-9A-Za-z_\x80-\U0010ffff"
+_DIGITS: Final = r"[0-9](?:_?[0-9])*+"
 _TEXT: Final = re.compile(
     rf"""(?sx)
       (?P<space> [ \t\r\n\f]++ | --[^\r\n]*+ | /\*(?!\+).*?\*/ )
-    | (?P<NUMBER> (?: [0-9]++ (?:\.[0-9]*+)? | \.[0-9]++ ) (?:[eE][+-]?[0-9]++)? )
+    | (?P<based> 0(?: [xX][0-9A-Fa-f_]++ | [oO][0-7_]++ | [bB][01_]++ ) )
+    | (?P<NUMBER> (?: {_DIGITS} (?:\.(?:{_DIGITS})?)? | \.{_DIGITS} ) (?:[eE][+-]?{_DIGITS})? )
     | (?P<OCTETS> [xX]'[^']*+' )
     | (?P<ESCAPES> [eE]' (?: [^'\\]++ | \\. | '' )*+ ' )
     | (?P<WORD> [{_NAME_CHARACTER}]++ )
@@ -57,6 +59,8 @@ _TEXT: Final = re.compile(
     | (?P<open> /\* | ['"`] )
     """
 )
+_BASED_DIGITS_MAX: Final = 200
+"""More than those of any number in base 2."""
 _ESCAPE: Final = re.compile(
     r"(?s)\\(?:([0-7]{1,3})|x([0-9A-Fa-f]{1,2})|(u[0-9A-Fa-f]{4}|U[0-9A-Fa-f]{8})|(.))|''"
 )
@@ -106,12 +110,18 @@ def _scan(text: ExpandedText) -> Iterator[Token]:
     string = text.text
     offset = end = int(string.startswith("\ufeff"))  # a byte order mark
     in_hint = False
+    before, maps = "", 0
     while offset < len(string):
         match = _TEXT.match(string, offset)
         if in_hint and string.startswith("*/", offset):
             token, in_hint = Token("HINT_END", "*/", offset, offset + 2), False
+        elif maps and string[offset] == ":" and not string.startswith(("::", ":="), offset):
+            token = Token("_ENTRY_COLON", ":", offset, offset + 1)
         elif match is None:
             token = _scan_sign(text, offset)
+            # MAP {'a': 1}, where a colon is no error; maps may be values of maps.
+            maps += token.text == "{" and before == "MAP"
+            maps -= token.text == "}" and maps > 0
         elif match.lastgroup == "hint":
             token, in_hint = Token("HINT", match[0], offset, match.end()), True
         elif match.lastgroup == "space":
@@ -120,6 +130,7 @@ def _scan(text: ExpandedText) -> Iterator[Token]:
         else:
             token = _make_token(text, match)
         yield token
+        before = token.text.upper() if token.kind == "WORD" else ""
         offset = end = token.end
     yield Token(END, "", end, end)  # after the last token, not on the last line
 
@@ -137,8 +148,15 @@ def _make_token(text: ExpandedText, match: re.Match[str]) -> Token:
     kind, content, (start, end) = match.lastgroup or "", match[0], match.span()
     if kind == "open":
         raise _unclosed_error(text, content, start)
-    if kind == "NUMBER" and (after := _AFTER_NUMBER.match(text.text, end)):
-        raise _not_a_number(text, start, after.end())
+    if kind in {"NUMBER", "based"}:
+        after = _AFTER_NUMBER.match(text.text, end)
+        digits = content[2:] if kind == "based" else content
+        unclear = "__" in digits or digits.endswith("_")
+        if after or unclear or (kind == "based" and len(digits) > _BASED_DIGITS_MAX):
+            raise _not_a_number(text, start, after.end() if after else end)
+        # As in PostgreSQL: 0xff is 255, and 1_000 is 1000.
+        content = str(int(content, 0)) if kind == "based" else content.replace("_", "")
+        kind = "NUMBER"
     if kind in {"STRING", "QUOTED_NAME"}:
         quote = content[0]
         content = content[1:-1].replace(quote * 2, quote)

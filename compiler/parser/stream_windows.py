@@ -1,11 +1,11 @@
-"""WINDOW and WITHIN of ksqlDB, WITH of CREATE SINK, MATCH_CONDITION, ARRAY: which words begin these clauses.
+"""WINDOW and WITHIN of ksqlDB, WITH of CREATE SINK, MATCH_CONDITION, ARRAY, INT '1': which words begin these.
 
 `FROM t WINDOW TUMBLING (SIZE 1 HOUR) WHERE …` and `FROM t WINDOW w AS (…)` look the same to an automaton with
 one token of look-ahead, which has to know whether WHERE may follow.  So do `JOIN b WITHIN 1 HOUR ON …` and
 `JOIN b WITHIN ON …`, where WITHIN is an alias, and `FROM t WITH (…)` at the end of CREATE SINK, where a query
 could continue with `WITH ORDINALITY` or `TIMESTAMP WITH TIME ZONE`, and
 `ASOF JOIN b MATCH_CONDITION (a.at >= b.at)` and an alias with names of columns, and `ARRAY(SELECT …)` and a
-call of a function.
+call of a function.  A type begins a literal before a string, as in `INT '14'`.
 """
 
 from __future__ import annotations
@@ -17,6 +17,10 @@ if TYPE_CHECKING:
 
 _AFTER_ASOF: Final = (["JOIN"], ["LEFT"])
 KINDS: Final = frozenset({"TUMBLING", "HOPPING", "SESSION"})
+_LITERAL_TYPES: Final = frozenset({
+    "BIGINT", "BOOL", "BOOLEAN", "DECIMAL", "DOUBLE", "FLOAT", "INT", "INTEGER", "JSON", "JSONB",
+    "NUMERIC", "REAL", "SMALLINT", "STRING", "TEXT", "TINYINT", "VARCHAR",
+})  # fmt: skip
 
 
 def mark_stream_windows(tokens: list[Token]) -> list[Token]:
@@ -57,10 +61,29 @@ def mark_stream_windows(tokens: list[Token]) -> list[Token]:
     return marked
 
 
+def mark_literal_types(tokens: list[Token]) -> list[Token]:
+    """Return the tokens with kind LITERAL_TYPE for types before a string."""
+    return [
+        token._replace(kind="LITERAL_TYPE")
+        if token.kind == "WORD"
+        and token.text.upper() in _LITERAL_TYPES
+        and _begins_literal(tokens, index)
+        else token
+        for index, token in enumerate(tokens)
+    ]
+
+
 def _begins_sink(tokens: list[Token], index: int) -> bool:
     """Return whether a statement begins with CREATE SINK here."""
     words = [each.text.upper() for each in tokens[index : index + 2]]
     return words == ["CREATE", "SINK"] and (index == 0 or tokens[index - 1].kind == "SEMICOLON")
+
+
+def _begins_literal(tokens: list[Token], index: int) -> bool:
+    """Return whether a string follows a type, perhaps after PRECISION."""
+    precise = [each.text.upper() for each in tokens[index : index + 2]] == ["DOUBLE", "PRECISION"]
+    text = index + 1 + precise
+    return [each.kind for each in tokens[text : text + 1]] == ["STRING"]
 
 
 def _begins_query(tokens: list[Token], index: int) -> bool:

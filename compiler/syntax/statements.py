@@ -110,7 +110,8 @@ class CreateTable(Syntax):
     """`CREATE TABLE name (elements) [PARTITIONED BY (columns)] WITH (options) [AS query | LIKE table]`.
 
     The elements are sorted by kind, each kind in text order. `stream` is that of CREATE STREAM, `sink` that
-    of CREATE SINK, which has no elements, and the query of its rows.
+    of CREATE SINK, which has no elements, and the query of its rows.  `named` are the columns of the query in
+    `CREATE TABLE t (a, b) WITH (…) AS query`.
     """
 
     name: QualifiedName
@@ -126,6 +127,7 @@ class CreateTable(Syntax):
     if_not_exists: bool = False
     stream: bool = False
     sink: bool = False
+    named: tuple[Identifier, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

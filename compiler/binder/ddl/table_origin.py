@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from fsql.compiler import syntax
 from fsql.compiler.binder.catalog import TableEntry
+from fsql.compiler.binder.relation import check_column_names, column_refs, project
 from fsql.compiler.binder.report import Abandoned, not_implemented, refusal
 from fsql.compiler.binder.scope import matches, names_text
 from fsql.compiler.binder.tables import find_entry
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from fsql.compiler.binder.context import Context
+    from fsql.compiler.logical import Plan
     from fsql.compiler.schema import Schema
     from fsql.compiler.text.source import Span
 
@@ -154,6 +156,32 @@ def _options(
     return (*taken, *table.options)
 
 
+def named_columns(
+    table: syntax.CreateTable, query: Plan
+) -> tuple[Plan, tuple[syntax.Identifier, ...]]:
+    """Return the query of `CREATE TABLE t (a, b) AS` with the columns of the list, and the list of INSERT.
+
+    The columns of the query in another order are those of the table in that order, as in Flink.  Other names
+    are those of the columns in their order, as in PostgreSQL.
+
+    Raises:
+        Refusal: E205, E209.
+    """
+    if not table.named:
+        return query, ()
+    names = [column.name for column in query.schema]
+    check_column_names(table.named, len(names), f'the query of "{table.name.parts[-1].name}"')
+    places = [
+        next((i for i, name in enumerate(names) if matches(each, name)), -1) for each in table.named
+    ]
+    if sorted(places) != list(range(len(names))):
+        return project(query, column_refs(query), [each.name for each in table.named]), ()
+    span = table.named[0].span.to(table.named[-1].span)
+    columns = column_refs(query)
+    ordered = project(query, [columns[i] for i in places], [names[i] for i in places])
+    return ordered, tuple(syntax.Identifier(span, name, quoted=True) for name in names)
+
+
 def with_columns_of(
     table: syntax.CreateTable, schema: Schema, spans: Iterable[Span]
 ) -> syntax.CreateTable:
@@ -186,7 +214,7 @@ def with_columns_of(
         )
         for column, span in zip(schema, spans, strict=True)
     )
-    return replace(table, columns=columns, query=None)
+    return replace(table, columns=columns, query=None, named=())
 
 
 def _check_declared(

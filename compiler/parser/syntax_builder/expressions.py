@@ -60,6 +60,11 @@ def zoned_literal(
     return syntax.TimeLiteral(span, "TIMESTAMP_LTZ" if zoned else "TIMESTAMP", value)
 
 
+def typed_literal(span: Span, token: Token, value: syntax.StringLiteral) -> syntax.Cast:
+    """Return `INT '14'`, which is a cast."""
+    return syntax.Cast(span, value, syntax.TypeName(span, token.text.upper()), safe=False)
+
+
 def interval(
     span: Span,
     sign: Token | None,

@@ -168,6 +168,16 @@ def values_row(span: Span, *items: syntax.Expression) -> syntax.RowConstructor:
     return syntax.RowConstructor(span, items)
 
 
+def single_value(span: Span, value: syntax.Expression) -> syntax.RowConstructor:
+    """Return a row of VALUES that is a literal."""
+    return syntax.RowConstructor(span, (value,))
+
+
+def signed_number(span: Span, sign: Token, number: syntax.NumberLiteral) -> syntax.Unary:
+    """Return the literal `-1`."""
+    return syntax.Unary(span, typed("syntax.Sign", sign.text), number)
+
+
 # SELECT.
 
 

@@ -19,6 +19,7 @@ _TableElement = (
     | syntax.MetadataColumn
     | syntax.Watermark
     | syntax.PrimaryKey
+    | syntax.Identifier
 )
 
 _INCLUDED_TYPES: Final = {
@@ -80,6 +81,7 @@ def create_table(  # noqa: PLR0913, PLR0917 - what the rule has
             span, name, (), origin, comment, created_as=word, options=options or (), **flags
         )
     columns: list[syntax.TableColumn] = []
+    named: list[syntax.Identifier] = []
     watermarks: list[syntax.Watermark] = []
     keys: list[syntax.PrimaryKey] = []
     for element in (*(elements or ()), *included):
@@ -88,6 +90,8 @@ def create_table(  # noqa: PLR0913, PLR0917 - what the rule has
                 watermarks.append(element)
             case syntax.PrimaryKey():
                 keys.append(element)
+            case syntax.Identifier():
+                named.append(element)
             case (column, key):
                 columns.append(column)
                 keys += [] if key is None else [key]
@@ -105,8 +109,23 @@ def create_table(  # noqa: PLR0913, PLR0917 - what the rule has
         comment,
         partitioned_by or (),
         stream=kind.kind == "STREAM",
+        named=_columns_of_query(named, columns, origin),
         **flags,
     )
+
+
+def _columns_of_query(
+    named: list[syntax.Identifier], columns: list[syntax.TableColumn], origin: object
+) -> tuple[syntax.Identifier, ...]:
+    """Return the columns without a type, which only a query can have.
+
+    Raises:
+        FsqlError: E101.
+    """
+    if named and (columns or not isinstance(origin, syntax.Query)):
+        label = Label(named[0].span, "expected a type after it")
+        raise FsqlError([Diagnostic("E101", f'column "{named[0].name}" has no type', label)])
+    return tuple(named)
 
 
 def encoding_clause(
