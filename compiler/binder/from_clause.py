@@ -227,10 +227,7 @@ class FromBinder:
         return self.join_lateral(left, clause.right, condition_of(clause), outer=outer)
 
     def _within(self, *, padded: bool) -> FromBinder:
-        """Return the binder of relations whose rows an outer join may pad with NULL.
-
-        Conditions of WHERE on such rows must not be applied below the join.
-        """
+        """Return the binder of rows that an outer join may pad, to which WHERE is applied above it."""
         return replace(self, where=()) if padded else self
 
     def join_clause(self, left: FromResult, clause: syntax.JoinClause) -> FromResult:
@@ -274,7 +271,9 @@ class FromBinder:
         elif inner:
             joined = self._join(left, right, on, clause.span, keyed=False)
         else:
-            joined = self._outer_join(kind, left, right, on, clause.span)
+            # Queries of streams of ksqlDB end with EMIT CHANGES, and none of their rows is retracted.
+            own = self if clause.within is None else replace(self, changes=False)
+            joined = own._outer_join(kind, left, right, on, clause.span)  # noqa: SLF001 - of this class
         assert joined is not None, "without an equality, the key is a constant"
         if not pairs:
             return joined

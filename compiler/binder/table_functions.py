@@ -21,7 +21,7 @@ from fsql.compiler.binder.tables import bind_table_argument
 from fsql.compiler.binder.windows.session import assign_sessions, partition_of_table
 from fsql.compiler.binder.windows.window import assign_windows, read_window_call
 from fsql.compiler.binder.windows.window_gaps import warn_of_gaps
-from fsql.compiler.functions.refused import OTHER_DIALECTS
+from fsql.compiler.functions.refused import WINDOW_FUNCTIONS
 
 if TYPE_CHECKING:
     from fsql.compiler.binder.context import Context
@@ -85,18 +85,18 @@ def _check_place(written: syntax.TableFunction) -> None:
     """Check that a function is not one that stands elsewhere, or after LATERAL.
 
     Raises:
-        Refusal: E202, E301, E307.
+        Refusal: E301, E307.
     """
     name = written.name.parts[-1].name
     if name.upper() == SNAPSHOT:
         what = "SNAPSHOT elsewhere than in JOIN LATERAL"
         raise refusal("E307", what, written.span, help=f"write {SNAPSHOT_FORM}")
-    if written.lateral and name.upper() in OTHER_DIALECTS:
+    if written.ordinality:
         raise refusal(
-            "E202",
-            f'table function "{name}" does not exist',
-            written.name.span,
-            help=OTHER_DIALECTS[name.upper()],
+            "E307",
+            "WITH ORDINALITY of a table function whose rows are not the elements of an array",
+            written.span,
+            help="write ROW_NUMBER() OVER (ORDER BY at) AS n in a SELECT from it",
         )
-    if written.lateral:
-        raise not_implemented("LATERAL table functions", written.span)
+    if written.lateral and (name.upper() in WINDOW_FUNCTIONS or changelog_function(written)):
+        raise not_implemented("LATERAL of a function over a whole table", written.span)

@@ -75,7 +75,7 @@ OTHER_DIALECTS: Final[Mapping[str, str]] = {
     "SPLIT_TO_MAP": "use STR_TO_MAP, whose keys without a value are NULL",
     "FROM_BYTES": "write FROM_BYTES(bytes, 'hex'), 'base64', 'utf8' or 'ascii'",
     "ENTRIES": "write ENTRIES(map, TRUE), whose rows have the fields K and V",
-    **dict.fromkeys(("JSON_ARRAY_ELEMENTS", "JSONB_ARRAY_ELEMENTS"), _ELEMENTS),
+    **dict.fromkeys(("FLATTEN", "JSON_ARRAY_ELEMENTS", "JSONB_ARRAY_ELEMENTS"), _ELEMENTS),
     **dict.fromkeys(("JSON_ARRAY_ELEMENTS_TEXT", "JSONB_ARRAY_ELEMENTS_TEXT"), _ELEMENTS),
     **dict.fromkeys(("JSON_EACH", "JSONB_EACH"), "use JSON_KEYS(text), JSON_GET, and UNNEST"),
     "JSONB_PATH_QUERY": "write CROSS JOIN UNNEST(JSON_ITEMS(text, '$.a[*]')) AS u(x)",

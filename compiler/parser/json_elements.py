@@ -7,7 +7,6 @@ FROM t, jsonb_each(a) AS e                →   FROM t, UNNEST(rows of the keys 
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler import syntax
@@ -47,6 +46,8 @@ def json_relation(
     name: syntax.QualifiedName,
     arguments: Sequence[object],
     alias: syntax.TableAlias | None,
+    *,
+    ordinality: bool,
 ) -> syntax.Unnest | None:
     """Return a call of such a function in FROM as UNNEST; None for other calls."""
     called = name.parts[-1].name.upper()
@@ -59,8 +60,8 @@ def json_relation(
         array = json_array(called, span, document) or _call(span, "JSON_KEYS", document)
         if alias is None:
             column = "value" if called in _ARRAYS else name.parts[-1].name
-            alias = syntax.TableAlias(span, name.parts[-1], (syntax.Identifier(span, column),))
-        return syntax.Unnest(span, array, ordinality=False, alias=alias)
+            alias = _named(span, name.parts[-1], column, ordinality=ordinality)
+        return syntax.Unnest(span, array, ordinality, alias)
     keys = _call(span, "JSON_KEYS", document)
     get = "JSON_GET_TEXT" if called.endswith("_TEXT") else "JSON_GET"
     key = _element(span)
@@ -68,9 +69,15 @@ def json_relation(
     entries = _of_each(span, keys, entry)
     alias = alias or syntax.TableAlias(span, name.parts[-1])
     if not alias.columns:
-        columns = tuple(syntax.Identifier(span, column) for column in ("key", "value"))
-        alias = replace(alias, columns=columns)
-    return syntax.Unnest(span, entries, ordinality=False, alias=alias)
+        alias = _named(alias.span, alias.name, "key", "value", ordinality=ordinality)
+    return syntax.Unnest(span, entries, ordinality, alias)
+
+
+def _named(
+    span: Span, name: syntax.Identifier, *columns: str, ordinality: bool
+) -> syntax.TableAlias:
+    named = (*columns, "ordinality") if ordinality else columns
+    return syntax.TableAlias(span, name, tuple(syntax.Identifier(span, each) for each in named))
 
 
 def _element(span: Span) -> syntax.ColumnReference:

@@ -86,7 +86,7 @@ class NamedArgument(Syntax):
 
 @dataclass(frozen=True, slots=True)
 class TableFunction(Syntax):
-    """`[LATERAL] TABLE(HOP(TABLE x, DESCRIPTOR(c), …))` or `HOP(x, c, …)`.
+    """`[LATERAL] TABLE(HOP(TABLE x, DESCRIPTOR(c), …)) [WITH ORDINALITY]` or `HOP(x, c, …)`.
 
     In the short form, table and column are ColumnReferences: the binder determines their meaning by the
     function.
@@ -96,6 +96,7 @@ class TableFunction(Syntax):
     arguments: tuple[Expression | TableArgument | Descriptor | NamedArgument, ...]
     lateral: bool
     alias: TableAlias | None = None
+    ordinality: bool = False
 
 
 JoinKind = OneOf["INNER", "LEFT", "RIGHT", "FULL", "SEMI", "ANTI", "CROSS", "ASOF", "ASOF LEFT"]

@@ -72,6 +72,7 @@ _REFUSED: Final[Mapping[str, str]] = {
 }
 """Options for which there is nothing here, with what to do instead."""
 _TIME_FORMAT: Final = "json.timestamp-format.standard"
+_SCHEMAS: Final = "json.schema-include"
 _IGNORE_ERRORS: Final = frozenset({"json.ignore-parse-errors", "csv.ignore-parse-errors"})
 _KAFKA: Final = "kafka"
 _UPSERT_KAFKA: Final = "upsert-kafka"
@@ -160,7 +161,7 @@ def _kafka(written: syntax.TableOption, report: Report) -> Iterable[syntax.Table
         yield _option(written, key, value.upper())
     elif key == KEY_FORMAT:
         yield _option(written, key, value.lower())
-    elif key.startswith("value.json."):
+    elif key.startswith(("value.json.", "value.debezium-json.")):
         yield _option(written, key.removeprefix("value."), value)
     elif key == "properties.group.id":
         helps = ("jobs do not share a topic: each reads all partitions",)
@@ -178,7 +179,8 @@ def _translate(
     Raises:
         Refusal: E213, E214.
     """
-    key, value = written.key.value.lower(), written.value.value
+    # Options of format `debezium-json` are those of `json`, and whether there are schemas, which is seen.
+    key, value = written.key.value.lower().removeprefix("debezium-"), written.value.value
     advice = _advice(key)
     if advice is not None:
         label = Label(written.key.span)
@@ -192,6 +194,8 @@ def _translate(
         _check_value(written, ("true", "false"), "")
         if value.lower() == "true":
             yield _option(written, "on_error", "null_field")
+    elif key == _SCHEMAS:
+        _check_value(written, ("true", "false"), "")
     elif key == _TIME_FORMAT:
         _check_value(written, ("SQL", "ISO-8601"), "")
         if value.upper() == "SQL":

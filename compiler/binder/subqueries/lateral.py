@@ -150,22 +150,20 @@ def bind_elements(outer: Relation, written: Elements, context: Context) -> Bound
     binder = ExpressionBinder(
         outer.scope, "UNNEST", context.source_spans, context.functions, context.zone
     )
-    ordinality = False
     if isinstance(written, syntax.TableFunction):
         called = written.name.parts[-1].name.upper()
         bind = bind_table_call if called in context.functions else bind_series
         array, name = bind(replace(binder, clause="FROM"), written), "the table function"
     else:
         array, name = bind_arrays(binder, written), "UNNEST"
-        ordinality = written.ordinality
     element = array.type.element
     assert element is not None
     alias = None if written.alias is None else written.alias.name.name
     default = [name for name, _ in element.fields] or [alias or "element"]
-    if ordinality:
+    if written.ordinality:
         default.append("ordinality")
     names = _element_names(written, default, name)
-    ordinal = names[-1] if ordinality else None
+    ordinal = names[-1] if written.ordinality else None
     fields = [
         Field(alias, name, outer.width, Column(name, type_), (element, index))
         for index, (name, type_) in enumerate(zip(names, element.field_types, strict=False))

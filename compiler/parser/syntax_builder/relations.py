@@ -169,11 +169,14 @@ def table_function(
     lateral: Token | None,
     name: syntax.QualifiedName,
     arguments: tuple[_Value | syntax.NamedArgument, ...],
+    with_: Token | None,
     alias: syntax.TableAlias | None,
 ) -> syntax.TableFunction | syntax.Unnest:
     """Return `TABLE(f(a))` or `f(a)`; a function of PostgreSQL for elements of JSON as UNNEST."""
-    elements = json_relation(span, name, arguments, alias)
-    return elements or syntax.TableFunction(span, name, arguments, lateral is not None, alias)
+    ordinality = with_ is not None
+    elements = json_relation(span, name, arguments, alias, ordinality=ordinality)
+    of_rows = lateral is not None
+    return elements or syntax.TableFunction(span, name, arguments, of_rows, alias, ordinality)
 
 
 def table_arguments(

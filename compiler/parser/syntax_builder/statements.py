@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Final, cast
 
 from fsql.compiler import syntax
 
@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from fsql.compiler.text.source import Span
 
 _Parameters = tuple[syntax.Parameter, ...]
+
+_TEMPORARY: Final = frozenset({"TEMPORARY", "TEMP"})
 
 
 def script(_span: Span, *statements: syntax.Statement | None) -> tuple[syntax.Statement, ...]:
@@ -145,7 +147,7 @@ def drop(
         span,
         name,
         view=None if kind.kind == "STREAM" else _is_view(kind),
-        temporary=attribute is not None and attribute.kind == "TEMPORARY",
+        temporary=attribute is not None and attribute.kind in _TEMPORARY,
         if_exists=if_exists is not None,
         delete_topic=deletion,
     )
@@ -189,7 +191,7 @@ def create_view(  # noqa: PLR0913, PLR0917 - what the rule has
         columns or (),
         query,
         comment,
-        temporary=temporary is not None and temporary.kind == "TEMPORARY",
+        temporary=temporary is not None and temporary.kind in _TEMPORARY,
         if_not_exists=if_not_exists is not None,
     )
 

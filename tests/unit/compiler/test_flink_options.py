@@ -119,3 +119,18 @@ def test_raw_rows_are_lines_of_text() -> None:
         "path": "a.log",
         "format": "text",
     }
+
+
+def test_options_of_change_events() -> None:
+    options = (
+        "'connector' = 'filesystem', 'path' = 'a', 'format' = 'debezium-json',"
+        " 'debezium-json.schema-include' = 'true', 'debezium-json.ignore-parse-errors' = 'true',"
+        " 'debezium-json.map-null-key.mode' = 'FAIL'"
+    )
+    declared = f"CREATE TABLE t (n BIGINT, PRIMARY KEY (n) NOT ENFORCED) WITH ({options})"
+    assert options_of(declared) == {
+        "connector": "file",
+        "path": "a",
+        "format": "debezium-json",
+        "on_error": "null_field",
+    }
