@@ -44,6 +44,15 @@ def read_condition(expression: syntax.Expression) -> Condition:
     return Condition(expression, frozenset(qualifiers))
 
 
+def and_parts(condition: syntax.Expression | None) -> tuple[syntax.Expression, ...]:
+    """Return the conditions that a condition of WHERE connects by AND."""
+    if condition is None:
+        return ()
+    if isinstance(condition, syntax.Logical) and condition.operator == "AND":
+        return tuple(part for operand in condition.operands for part in and_parts(operand))
+    return (condition,)
+
+
 def has_subquery(expression: syntax.Syntax) -> bool:
     """Return whether the expression has a subquery."""
     return any(isinstance(part, syntax.Query) for part in parts_of(expression))

@@ -16,7 +16,7 @@ from fsql.compiler.binder.from_clause import FromBinder, FromResult
 from fsql.compiler.binder.items import Item
 from fsql.compiler.binder.joins.join import columns_in, renumber
 from fsql.compiler.binder.joins.outer_join import with_columns
-from fsql.compiler.binder.references import has_subquery, read_condition
+from fsql.compiler.binder.references import and_parts, has_subquery, read_condition
 from fsql.compiler.binder.relation import (
     Relation,
     column_refs,
@@ -36,7 +36,7 @@ from fsql.compiler.binder.subqueries.dependent_from import (
     distinct_values,
     equal_values,
     moved_columns,
-    named_in_from,
+    named_below_where,
     named_outer,
 )
 from fsql.compiler.binder.subqueries.membership import join_test, read_test, tested_query
@@ -73,7 +73,7 @@ def bind_rows(
     `outer` are the columns of the outer query, if the SELECT is a subquery whose WHERE may name them.  If its
     FROM depends on them, `first` are their values, before the relations of FROM.
     """
-    where = _and_parts(select.where)
+    where = and_parts(select.where)
     source = _bind_from(select, where, context, bind_query, first)
     relation = source.relation
     width, visible = relation.width, relation.outer
@@ -91,7 +91,8 @@ def bind_rows(
             test = read_test(condition)
             if test is not None:
                 query = tested_query(test)
-                subquery = bind_subquery(query, context, bind_query, relation, as_value=False)
+                around = _with_outer(relation)
+                subquery = bind_subquery(query, context, bind_query, around, as_value=False)
                 operand = replace(own, clause="the operand of IN", subqueries=None)
                 tested = join_test(
                     *(relation, test, subquery, operand, context),
@@ -105,7 +106,9 @@ def bind_rows(
             if collector.values:
                 if across:
                     raise not_implemented(
-                        "subquery in a comparison with the outer query", condition.span
+                        "subquery in a comparison with the outer query",
+                        condition.span,
+                        help="name the column of the outer query with its relation: t.k",
                     )
                 plan, resolve = collector.attach(relation.plan)
                 relation = replace(with_columns(relation.fields, plan), outer=visible)
@@ -169,7 +172,12 @@ def subquery_collector(
     context: Context, bind_query: QueryBinder, outer: Relation
 ) -> SubqueryCollector:
     """Return the collector of the subqueries in the expressions of a clause over the rows of `outer`."""
-    return SubqueryCollector(context, partial(_bind_value, bind_query), outer)
+    return SubqueryCollector(context, partial(_bind_value, bind_query), _with_outer(outer))
+
+
+def _with_outer(relation: Relation) -> Relation:
+    """Return rows of FROM whose subqueries may also name the columns of the outer query that they have."""
+    return replace(relation, fields=relation.fields + relation.outer)
 
 
 def _bind_value(
@@ -186,14 +194,6 @@ def _bind_lateral(
     first: Relation | None = None,
 ) -> Rows:
     return bind_rows(select, context, bind_query, outer, first)
-
-
-def _and_parts(condition: syntax.Expression | None) -> tuple[syntax.Expression, ...]:
-    if condition is None:
-        return ()
-    if isinstance(condition, syntax.Logical) and condition.operator == "AND":
-        return tuple(part for operand in condition.operands for part in _and_parts(operand))
-    return (condition,)
 
 
 def _layers(relation: Relation, width: int, outer: Layer) -> tuple[Layer, ...]:
@@ -226,7 +226,7 @@ def bind_subquery(
         query = replace(query, common_tables=())
     select = correlatable(query)
     if named_outer(query, query, outer) and (
-        select is None or named_in_from(query, select, outer, context.functions)
+        select is None or named_below_where(query, select, outer, context.functions)
     ):
         return _bind_for_each(query, context, bind_query, outer, as_value=as_value)
     if select is None:

@@ -274,10 +274,19 @@ class _Writer:
             return f"SELECT {items} {rows} UNION SELECT {items} FROM b"
         if items != "*" and "," not in items and self.random.random() < 0.2:
             items = f"{self.column(alias)} + {self.column(outer)}"
-        conditions = []
+        conditions = self.conditions(alias, outer, depth)
+        self.random.shuffle(conditions)
+        where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
+        return f"SELECT {items} FROM {table} AS {alias}{where}"
+
+    def conditions(self, alias: str, outer: str, depth: int) -> list[str]:
+        """Return conditions of a subquery, some of which name the outer query, or the one around that."""
+        conditions: list[str] = []
         if self.random.random() < 0.6:
             equal = self.random.choice(("=", "=", "=", "<=", "IS NOT DISTINCT FROM"))
             conditions.append(f"{self.column(alias)} {equal} {self.column(outer)}")
+            if depth and self.random.random() < 0.3:
+                conditions.append(f"{self.column(alias)} = {self.column('a')}")
             if self.random.random() < 0.3:
                 conditions.append(f"{self.column(alias)} < {self.column(outer)}")
         if self.random.random() < 0.2:
@@ -285,7 +294,5 @@ class _Writer:
         if self.random.random() < 0.4:
             conditions.append(self.plain(alias))
         if depth < 1 and self.random.random() < 0.2:
-            conditions.append(self.test(alias, depth + 1))
-        self.random.shuffle(conditions)
-        where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
-        return f"SELECT {items} FROM {table} AS {alias}{where}"
+            conditions.append(self.test(self.random.choice((alias, outer)), depth + 1))
+        return conditions

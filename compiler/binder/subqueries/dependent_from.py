@@ -1,5 +1,6 @@
 """Subqueries whose FROM depends on columns of the outer query: `(SELECT … FROM UNNEST(t.tags) AS x, u)`.
 
+So do those in whose WHERE a condition with a subquery names such columns: `(… WHERE EXISTS (… v.k = t.k))`.
 The rows of the outer query, or the distinct values of the columns that the subquery names, are the first
 relation of its FROM, whose columns have no names for `*`.
 """
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING
 from fsql.compiler import syntax
 from fsql.compiler.binder.expressions.operators import call
 from fsql.compiler.binder.joins.join import null_safe_keys
-from fsql.compiler.binder.references import outer_references, parts_of
+from fsql.compiler.binder.references import and_parts, has_subquery, outer_references, parts_of
 from fsql.compiler.binder.relation import Relation, column_refs, project
 from fsql.compiler.binder.scope import Scope
 from fsql.compiler.binder.subqueries.lateral import gives_elements
@@ -37,7 +38,19 @@ def named_outer(part: syntax.Syntax, query: syntax.Query, outer: Relation) -> fr
     return frozenset(found)
 
 
-def named_in_from(
+def named_below_where(
+    query: syntax.Query, select: syntax.Select, outer: Relation, functions: Functions
+) -> frozenset[int]:
+    """Return the columns of the outer query that FROM of a subquery names, or a condition with a subquery.
+
+    The rows of both depend on the values of these columns.
+    """
+    conditions = (each for each in and_parts(select.where) if has_subquery(each))
+    in_where = (named_outer(each, query, outer) for each in conditions)
+    return _named_in_from(query, select, outer, functions).union(*in_where)
+
+
+def _named_in_from(
     query: syntax.Query, select: syntax.Select, outer: Relation, functions: Functions
 ) -> frozenset[int]:
     """Return the columns of the outer query that FROM of a subquery names.

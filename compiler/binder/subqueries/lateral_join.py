@@ -47,7 +47,7 @@ from fsql.compiler.binder.subqueries.dependent_from import (
     equal_values,
     lateral_relations,
     moved_columns,
-    named_in_from,
+    named_below_where,
     named_outer,
     only_qualified,
 )
@@ -134,7 +134,7 @@ class LateralBinder:
             )
         if not isinstance(select, syntax.Select):
             return self._of_parts(written)
-        if named_in_from(query, select, self.outer, self.context.functions):
+        if named_below_where(query, select, self.outer, self.context.functions):
             return self._dependent(written, select)
         rows = self.bind_rows(self.context, select, self.outer.fields)
         used = named_outside_where(query, select, rows, self.outer)
@@ -205,7 +205,7 @@ class LateralBinder:
         plain = _is_plain(query, select) and not is_one_row(select)
         used = sorted(
             named_outer(query, query, self.outer)
-            | named_in_from(query, select, self.outer, context.functions)
+            | named_below_where(query, select, self.outer, context.functions)
         )
         direct = plain and not self.left
         values = self.outer if direct else distinct_values(self.outer, used)
