@@ -6,7 +6,8 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler import syntax
-from fsql.compiler.binder.expressions.type_names import is_type_name
+from fsql.compiler.binder.expressions.type_names import bind_type, is_type_name
+from fsql.compiler.binder.report import Refusal
 from fsql.compiler.diagnostics import Diagnostic, FsqlError, Label
 from fsql.compiler.syntax.rewrite import records, rewrite
 from fsql.compiler.text.limits import check_syntax
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
 PARTS_MAX: Final = 10_000
 """The number of parts of all types in place of names: each name may stand for several that do, too."""
+_RENAME: Final = "give it another name"
 
 
 def with_declared_types(script: syntax.Script) -> syntax.Script:
@@ -72,20 +74,32 @@ class _DeclaredTypes:
         """Add a type.
 
         Raises:
-            FsqlError: E205.
+            FsqlError: E205; E216 and others that a type of a column has, also if nothing uses the name.
         """
         name = statement.name
-        first = self.by_name.setdefault(name.name.upper(), statement)
-        places: tuple[Label, ...] = ()
+        first = self.by_name.get(name.name.upper())
         if is_type_name(name.name.upper()):
-            message = f'"{name.name}" is a type of the language'
-        elif first is not statement and not statement.if_not_exists:
-            message = f'type "{name.name}" is declared more than once'
-            places = (Label(first.name.span, "first here"),)
-        else:
-            return
-        diagnostic = Diagnostic("E205", message, Label(name.span), secondary=places)
-        raise FsqlError([diagnostic], self.source)
+            diagnostic = Diagnostic(
+                "E205",
+                f'"{name.name}" is a type of the language',
+                Label(name.span),
+                helps=(_RENAME,),
+            )
+            raise FsqlError([diagnostic], self.source)
+        if first is not None and not statement.if_not_exists:
+            diagnostic = Diagnostic(
+                "E205",
+                f'type "{name.name}" is declared more than once',
+                Label(name.span),
+                secondary=(Label(first.name.span, "first here"),),
+                helps=("give it another name, or write DROP TYPE before it",),
+            )
+            raise FsqlError([diagnostic], self.source)
+        try:
+            bind_type(statement.type, "UTC")
+        except Refusal as refused:
+            raise FsqlError([refused.diagnostic], self.source) from None
+        self.by_name.setdefault(name.name.upper(), statement)
 
     def drop(self, statement: syntax.DropType) -> None:
         """Remove a type.
@@ -96,4 +110,7 @@ class _DeclaredTypes:
         name = statement.name
         if self.by_name.pop(name.name.upper(), None) is None and not statement.if_exists:
             message = f'type "{name.name}" does not exist'
-            raise FsqlError([Diagnostic("E216", message, Label(name.span))], self.source)
+            help_ = "remove the statement, or write DROP TYPE IF EXISTS"
+            raise FsqlError(
+                [Diagnostic("E216", message, Label(name.span), helps=(help_,))], self.source
+            )

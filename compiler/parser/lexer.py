@@ -62,7 +62,7 @@ _TEXT: Final = re.compile(
 _BASED_DIGITS_MAX: Final = 200
 """More than those of any number in base 2."""
 _ESCAPE: Final = re.compile(
-    r"(?s)\\(?:([0-7]{1,3})|x([0-9A-Fa-f]{1,2})|(u[0-9A-Fa-f]{4}|U[0-9A-Fa-f]{8})|(.))|''"
+    r"(?s)\\(?:([0-7]{1,3})|x([0-9A-Fa-f]{1,2})|(u[0-9A-Fa-f]{4}|U[0-9A-Fa-f]{8}|[uU])|(.))|''"
 )
 _ESCAPED: Final = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
 _AFTER_NUMBER: Final = re.compile(rf"[{_NAME_CHARACTER}.]+")
@@ -194,7 +194,8 @@ def _unescape(text: ExpandedText, written: str, start: int, end: int) -> str:
     if "\0" in content:
         label = Label(text.span(start, end), "not the UTF-8 of a text without U+0000")
         message = "the escapes of the string are invalid"
-        raise text.error(Diagnostic("E101", message, label))
+        help_ = r"write a character as \u00e9 or \U0001f600, and a backslash as \\"
+        raise text.error(Diagnostic("E101", message, label, helps=(help_,)))
     return content
 
 
