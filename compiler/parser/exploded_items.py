@@ -171,7 +171,7 @@ def _exploded_array(expression: object) -> syntax.Expression | None:
     if not isinstance(expression, syntax.FunctionCall) or len(expression.arguments) != 1:
         return None
     (array,) = expression.arguments
-    if isinstance(array, syntax.Star):
+    if isinstance(array, syntax.Star) or expression.has_clauses:
         return None
     name = _called(expression)
     return array if name in _NAMES else json_array(name, expression.span, array)

@@ -34,11 +34,13 @@ def json_array(name: str, span: Span, document: syntax.Expression) -> syntax.Exp
     """
     if name not in _ARRAYS:
         return None
-    items = _call(span, "JSON_ITEMS", document)
+    items = syntax.FunctionCall.of(span, "JSON_ITEMS", document)
     if not name.endswith("_TEXT"):
         return items
     whole = syntax.StringLiteral(span, "$")
-    return _of_each(span, items, _call(span, "JSON_EXTRACT_STRING", _element(span), whole))
+    return _of_each(
+        span, items, syntax.FunctionCall.of(span, "JSON_EXTRACT_STRING", _element(span), whole)
+    )
 
 
 def json_relation(
@@ -57,15 +59,17 @@ def json_relation(
     if not isinstance(document, syntax.Expression):
         return None
     if called in _ARRAYS | _KEYS:
-        array = json_array(called, span, document) or _call(span, "JSON_KEYS", document)
+        array = json_array(called, span, document) or syntax.FunctionCall.of(
+            span, "JSON_KEYS", document
+        )
         if alias is None:
             column = "value" if called in _ARRAYS else name.parts[-1].name
             alias = _named(span, name.parts[-1], column, ordinality=ordinality)
         return syntax.Unnest(span, array, ordinality, alias)
-    keys = _call(span, "JSON_KEYS", document)
+    keys = syntax.FunctionCall.of(span, "JSON_KEYS", document)
     get = "JSON_GET_TEXT" if called.endswith("_TEXT") else "JSON_GET"
     key = _element(span)
-    entry = syntax.RowConstructor(span, (key, _call(span, get, document, key)))
+    entry = syntax.RowConstructor(span, (key, syntax.FunctionCall.of(span, get, document, key)))
     entries = _of_each(span, keys, entry)
     alias = alias or syntax.TableAlias(span, name.parts[-1])
     if not alias.columns:
@@ -86,9 +90,4 @@ def _element(span: Span) -> syntax.ColumnReference:
 
 def _of_each(span: Span, array: syntax.Expression, value: syntax.Expression) -> syntax.Expression:
     body = syntax.Lambda(span, (syntax.Identifier(span, _ELEMENT),), value)
-    return _call(span, "TRANSFORM", array, body)
-
-
-def _call(span: Span, name: str, *arguments: syntax.Expression) -> syntax.FunctionCall:
-    function = syntax.QualifiedName(span, (syntax.Identifier(span, name),))
-    return syntax.FunctionCall(span, function, arguments)
+    return syntax.FunctionCall.of(span, "TRANSFORM", array, body)

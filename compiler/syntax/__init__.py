@@ -59,6 +59,7 @@ from fsql.compiler.syntax.expressions import (
     IsDistinct,
     IsValue,
     Like,
+    LikeAny,
     Logical,
     MapConstructor,
     Not,
@@ -169,7 +170,7 @@ Literal = (
     | TimeLiteral
     | IntervalLiteral
 )
-Operation = Unary | Chain | Not | Logical | Comparison | IsDistinct | Is | Between | Like
+Operation = Unary | Chain | Not | Logical | Comparison | IsDistinct | Is | Between | Like | LikeAny
 Subquery = InSubquery | QuantifiedComparison | Exists | ArraySubquery | ScalarSubquery
 Constructor = ArrayConstructor | RowConstructor | MapConstructor
 Call = FunctionCall | JsonAccess | Lambda | Extract | RoundTime | Trim
@@ -266,6 +267,7 @@ __all__ = [
     "JsonEvent",
     "Lambda",
     "Like",
+    "LikeAny",
     "LikeOption",
     "LikeTable",
     "Literal",

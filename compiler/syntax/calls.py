@@ -6,13 +6,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 from typing import Literal as OneOf
 
-from fsql.compiler.syntax.names import Syntax
+from fsql.compiler.syntax.names import QualifiedName, Syntax
 
 if TYPE_CHECKING:
     from fsql.compiler.syntax import Expression
     from fsql.compiler.syntax.expressions import Unit
-    from fsql.compiler.syntax.names import Identifier, QualifiedName, TypeName
+    from fsql.compiler.syntax.names import Identifier, TypeName
     from fsql.compiler.syntax.queries import OrderItem, SelectItem
+    from fsql.compiler.text.source import Span
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +65,16 @@ class FunctionCall(Syntax):
     ignore_nulls: bool = False
     respect_nulls: bool = False
     over: WindowSpecification | Identifier | None = None
+
+    @property
+    def has_clauses(self) -> bool:
+        """Return whether there is more than the arguments: DISTINCT, FILTER, OVER and the like."""
+        return self != FunctionCall(self.span, self.name, self.arguments)
+
+    @classmethod
+    def of(cls, span: Span, name: str, *arguments: Expression | Star) -> FunctionCall:
+        """Return `name(a, …)`, all at one place of the text."""
+        return cls(span, QualifiedName.of(span, name), arguments)
 
 
 JsonEvent = OneOf["EMPTY", "ERROR"]

@@ -270,10 +270,21 @@ class Like(Syntax):
 
 
 @dataclass(frozen=True, slots=True)
-class WhenClause(Syntax):
-    """`WHEN condition THEN result`."""
+class LikeAny(Syntax):
+    """`a [NOT] LIKE ANY (p, q)`; with `all_of`, LIKE ALL."""
 
-    condition: Expression
+    operand: Expression
+    patterns: tuple[Expression, ...]
+    all_of: bool
+    negated: bool
+    ignore_case: bool
+
+
+@dataclass(frozen=True, slots=True)
+class WhenClause(Syntax):
+    """`WHEN condition THEN result`; after `CASE a` there may be several conditions, `WHEN b, c`."""
+
+    conditions: tuple[Expression, ...]
     result: Expression
 
 

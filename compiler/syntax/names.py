@@ -47,6 +47,11 @@ class QualifiedName(Syntax):
     in_database: bool = False
 
     @classmethod
+    def of(cls, span: Span, name: str) -> QualifiedName:
+        """Return a name without qualifiers."""
+        return cls(span, (Identifier(span, name),))
+
+    @classmethod
     def of_file(cls, span: Span, path: str) -> QualifiedName:
         """Return the name of the table for a file in FROM: its path."""
         return cls(span, (Identifier(span, path, quoted=True),))

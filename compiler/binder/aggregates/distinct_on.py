@@ -40,7 +40,7 @@ def as_first_rows(query: syntax.Query, select: syntax.Select) -> syntax.Select:
             next(item.span for item in leading if item.expression not in keys),
             help="write ORDER BY k, x DESC for DISTINCT ON (k)",
         )
-    name = syntax.QualifiedName(span, (syntax.Identifier(span, "ROW_NUMBER"),))
+    name = syntax.QualifiedName.of(span, "ROW_NUMBER")
     window = syntax.WindowSpecification(span, None, keys, within, None)
     number = syntax.FunctionCall(span, name, (), over=window)
     first = syntax.Comparison(span, "=", number, syntax.NumberLiteral(span, "1"))

@@ -1,4 +1,4 @@
-"""Aggregates of other dialects, and AS_VALUE, which are written in terms of those of this one.
+"""Aggregates of other dialects in terms of those of this one.
 
 TOPK(x, 3)                 →   ARRAY_SLICE(ARRAY_AGG(x ORDER BY x DESC) IGNORE NULLS, 1, 3)
 TOPK(x, y, 3)              →   the same of STRUCT(sort_col := x, col0 := y), where x IS NOT NULL
@@ -42,8 +42,6 @@ OTHER_AGGREGATES: Final = frozenset(_RENAMED) | _ONLY_NUMBERED | _COUNTED | {_SU
 def in_other_words(written: syntax.FunctionCall) -> syntax.Expression | None:  # noqa: PLR0911 - one a form
     """Return a call of an aggregate of another dialect in terms of those of this one; None for other calls.
 
-    ksqlDB's AS_VALUE(k), a copy of a key, is k.
-
     Raises:
         Refusal: E401, E405.
     """
@@ -55,19 +53,10 @@ def in_other_words(written: syntax.FunctionCall) -> syntax.Expression | None:  #
     if name in _ONLY_NUMBERED or (name in _NUMBERED and len(written.arguments) > 1):
         return _some_values(written, name)
     if name == _SUM_LIST and len(written.arguments) == 1:
-        return replace(
-            _named(written, "SUM"),
-            arguments=(
-                syntax.FunctionCall(
-                    written.span, _function("ARRAY_SUM", written), written.arguments
-                ),
-            ),
-        )
+        sum_of_array = syntax.FunctionCall.of(written.span, "ARRAY_SUM", *written.arguments)
+        return replace(_named(written, "SUM"), arguments=(sum_of_array,))
     if name in _COUNTED:
         return _counted_values(written, name)
-    if name == "AS_VALUE" and len(written.arguments) == 1:
-        (copied,) = written.arguments
-        return None if isinstance(copied, syntax.Star) else copied
     if name not in _RENAMED:
         return of_fractions(written, name)
     renamed = _named(written, _RENAMED[name])
@@ -87,7 +76,7 @@ def _with_nulls_as_told(written: syntax.FunctionCall) -> syntax.FunctionCall:
 
 
 def _named(written: syntax.FunctionCall, name: str) -> syntax.FunctionCall:
-    return replace(written, name=_function(name, written))
+    return replace(written, name=syntax.QualifiedName.of(written.name.span, name))
 
 
 def _number(written: syntax.Expression | syntax.Star) -> int:
@@ -108,12 +97,7 @@ def _counted_values(written: syntax.FunctionCall, name: str) -> syntax.FunctionC
         else (syntax.OrderItem(value.span, value, descending=False, nulls_first=None),)
     )
     collected = replace(_named(written, "ARRAY_AGG"), order_by=order, ignore_nulls=True)
-    return syntax.FunctionCall(written.span, _function("ARRAY_HISTOGRAM", written), (collected,))
-
-
-def _function(name: str, written: syntax.FunctionCall) -> syntax.QualifiedName:
-    span = written.name.span
-    return syntax.QualifiedName(span, (syntax.Identifier(span, name),))
+    return syntax.FunctionCall.of(written.span, "ARRAY_HISTOGRAM", collected)
 
 
 def _some_values(written: syntax.FunctionCall, name: str) -> syntax.FunctionCall:
@@ -156,9 +140,7 @@ def _some_values(written: syntax.FunctionCall, name: str) -> syntax.FunctionCall
     )
     if name == "LATEST_BY_OFFSET":
         bounds = (syntax.Unary(count.span, "-", syntax.NumberLiteral(count.span, text)),)
-    return syntax.FunctionCall(
-        written.span, _function("ARRAY_SLICE", written), (collected, *bounds)
-    )
+    return syntax.FunctionCall.of(written.span, "ARRAY_SLICE", collected, *bounds)
 
 
 def _with_columns(

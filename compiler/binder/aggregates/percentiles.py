@@ -54,7 +54,9 @@ def of_fractions(written: syntax.FunctionCall, name: str) -> syntax.Expression |
         for each in fractions.items
     )
     empty = syntax.WhenClause(
-        span, syntax.Is(span, calls[0], "NULL", negated=True), syntax.ArrayConstructor(span, calls)
+        span,
+        (syntax.Is(span, calls[0], "NULL", negated=True),),
+        syntax.ArrayConstructor(span, calls),
     )
     return syntax.Case(span, None, (empty,), None)
 

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from fsql.compiler.binder.expressions.expression import ExpressionBinder
+    from fsql.compiler.text.source import Span
 
 _NO_COMMON_RESULT = "results of CASE are {} and {}"
 
@@ -49,7 +50,9 @@ _NO_COMMON_RESULT = "results of CASE are {} and {}"
 def bind_case(binder: ExpressionBinder, case: syntax.Case) -> Expression:
     """Bind both forms of CASE; the results are coerced to their common type."""
     conditions = _conditions(binder, case)
-    results = [(binder.bind(branch.result), branch.result.span) for branch in case.branches]
+    results: list[tuple[Expression, Span]] = []
+    for branch in case.branches:
+        results += [(binder.bind(branch.result), branch.result.span)] * len(branch.conditions)
     if case.otherwise is None:
         results.append((Literal(NULL, nullable=True, value=None), case.span))
     else:
@@ -59,12 +62,12 @@ def bind_case(binder: ExpressionBinder, case: syntax.Case) -> Expression:
 
 
 def _conditions(binder: ExpressionBinder, case: syntax.Case) -> list[Expression]:
+    written = [condition for branch in case.branches for condition in branch.conditions]
     if case.operand is None:
-        return [binder.bind_condition(branch.condition) for branch in case.branches]
+        return [binder.bind_condition(condition) for condition in written]
     operand = binder.bind(case.operand), case.operand.span
     return [
-        compare("=", operand, (binder.bind(branch.condition), branch.condition.span))
-        for branch in case.branches
+        compare("=", operand, (binder.bind(condition), condition.span)) for condition in written
     ]
 
 
@@ -81,7 +84,7 @@ def bind_cast(binder: ExpressionBinder, cast: syntax.Cast) -> Expression:
         if words[0] == "INTERVAL":
             return bind_literal(interval_of_words(cast.operand, words[1:], cast.span), binder.zone)
         if words[0] == "BYTEA" and "\\" in cast.operand.value:
-            return octets_of_postgres(cast.operand)
+            return octets_of_postgres(cast.operand.value, cast.operand.span)
     operand = _untyped(cast, binder.zone) or binder.bind(cast.operand)
     return _exact(operand, cast, binder.zone) or cast_bound(operand, cast, binder.zone)
 

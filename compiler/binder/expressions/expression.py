@@ -330,6 +330,7 @@ _BINDERS: Mapping[type, Callable[..., Expression]] = {
     syntax.Between: predicates.bind_between,
     syntax.InList: predicates.bind_in_list,
     syntax.Like: matching.bind_like,
+    syntax.LikeAny: matching.bind_like_any,
     syntax.Case: conditionals.bind_case,
     syntax.Cast: conditionals.bind_cast,
     syntax.ArrayConstructor: worded_calls.bind_array,

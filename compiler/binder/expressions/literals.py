@@ -136,20 +136,20 @@ def number_text(written: syntax.Expression) -> str | None:
     return written.text if isinstance(written, syntax.NumberLiteral) else None
 
 
-def octets_of_postgres(written: syntax.StringLiteral) -> Literal:
+def octets_of_postgres(text: str, span: Span) -> Literal:
     r"""Return the octets of `'\x00ff'::bytea`, whose pairs of digits may have spaces between them.
 
     Raises:
         Refusal: E215 for other texts with a backslash, which PostgreSQL reads as octal numbers.
     """
-    if not written.value.startswith("\\x"):
+    if not text.startswith("\\x"):
         raise refusal(
             "E215",
             "octets with a backslash that is not followed by x at the beginning",
-            written.span,
+            span,
             help="write two hexadecimal digits for each byte: X'00ff'",
         )
-    return _octets(syntax.BytesLiteral(written.span, re.sub(r"\s", "", written.value[2:])))
+    return _octets(syntax.BytesLiteral(span, re.sub(r"\s", "", text[2:])))
 
 
 def _double(text: str, span: Span) -> Literal:

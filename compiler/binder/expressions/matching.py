@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from fsql.compiler import syntax
 from fsql.compiler.binder.expressions.call_arguments import require_literal
-from fsql.compiler.binder.expressions.operators import call, make_call
+from fsql.compiler.binder.expressions.operators import call, combine_balanced, make_call
 from fsql.compiler.binder.report import refusal
 from fsql.compiler.expression import Literal
 from fsql.compiler.functions.evaluate import constant_value
@@ -46,7 +46,29 @@ def _replace_escape(pattern: Expression, escape: syntax.Expression) -> Expressio
 
 def bind_like(binder: ExpressionBinder, like: syntax.Like) -> Expression:
     r"""Bind `a [NOT] LIKE 'pattern' [ESCAPE 'c']`; ILIKE compares in lower case."""
-    operand, pattern = binder.bind(like.operand), binder.bind(like.pattern)
+    return _bind_test(binder, binder.bind(like.operand), like)
+
+
+def bind_like_any(binder: ExpressionBinder, written: syntax.LikeAny) -> Expression:
+    """Bind `a [NOT] LIKE ANY (p, q)` as `a [NOT] LIKE p OR a [NOT] LIKE q`, and ALL with AND."""
+    operand = binder.bind(written.operand)
+    if not written.patterns:
+        return Literal(BOOLEAN, nullable=False, value=written.all_of)
+    tests = [
+        syntax.Like(written.span, written.operand, each, None, written.negated, written.ignore_case)
+        for each in written.patterns
+    ]
+    found = [_bind_test(binder, operand, test) for test in tests]
+    return combine_balanced("and" if written.all_of else "or", found)
+
+
+def _bind_test(binder: ExpressionBinder, operand: Expression, like: syntax.Like) -> Expression:
+    """Bind LIKE, whose operand is bound.
+
+    Raises:
+        Refusal: E2xx to E4xx.
+    """
+    pattern = binder.bind(like.pattern)
     if pattern.type.kind is Kind.NULL and operand.type.kind in {Kind.STRING, Kind.NULL}:
         return Literal(BOOLEAN, nullable=True, value=None)
     if like.escape is not None:

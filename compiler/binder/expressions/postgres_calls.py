@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from fsql.compiler.binder.expressions.literals import octets_of_postgres
 from fsql.compiler.binder.expressions.operators import call
 from fsql.compiler.binder.expressions.time_zone import constant_zone, in_zone, utc_to_instant
 from fsql.compiler.binder.report import refusal
@@ -86,7 +87,8 @@ def _with_form(name: str, value: Expression, span: Span, written: str) -> Expres
     A hash is text in hexadecimal digits here, and octets in PostgreSQL.
 
     Raises:
-        Refusal: E401 for a text, of which it is not known whether it is octets in PostgreSQL.
+        Refusal: E401 for a text, of which it is not known whether it is octets in PostgreSQL; E215 for a
+            literal with a backslash that does not write octets.
     """
     form = written.lower()
     if form not in {"hex", "base64"}:
@@ -103,6 +105,8 @@ def _with_form(name: str, value: Expression, span: Span, written: str) -> Expres
             "this is STRING",
             help=f"cast the text: ENCODE(CAST(… AS BYTES), '{form}')",
         )
+    if isinstance(value, Literal) and isinstance(value.value, str) and value.type == STRING:
+        value = octets_of_postgres(value.value, span) if "\\" in value.value else value
     if value.type not in {BYTES, STRING}:
         return None
     return call("lower", call("hex", value)) if form == "hex" else call("to_base64", value)

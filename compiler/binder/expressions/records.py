@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fsql.compiler import syntax
-from fsql.compiler.binder.expressions.operators import call
+from fsql.compiler.binder.expressions.call_arguments import argument_error
+from fsql.compiler.binder.expressions.operators import call, make_call
 from fsql.compiler.binder.report import Refusal, check_distinct, refusal
 from fsql.compiler.binder.scope import matches, names_text
 from fsql.compiler.diagnostics.near_names import near_name
 from fsql.compiler.expression import Cast, Expression, FieldAccess
+from fsql.compiler.functions.table import FUNCTIONS
 from fsql.compiler.sqltypes import Kind, row_of
 
 if TYPE_CHECKING:
@@ -44,9 +46,11 @@ def bind_arrow(binder: ExpressionBinder, access: syntax.ArrowAccess) -> Expressi
     operand = binder.bind(access.operand)
     if operand.type.fields:
         return field_of(operand, access.field)
-    key = syntax.ColumnReference(access.field.span, (access.field,))
-    name = syntax.QualifiedName(access.span, (syntax.Identifier(access.span, "JSON_GET"),))
-    return binder.bind(syntax.FunctionCall(access.span, name, (access.operand, key)))
+    key = binder.bind(syntax.ColumnReference(access.field.span, (access.field,)))
+    made = make_call("json_get", operand, key)
+    if made is None:
+        raise argument_error(FUNCTIONS["json_get"], "JSON_GET", [operand, key], access.span)
+    return made
 
 
 def _instead_of_field(type_: SqlType, name: str) -> str | None:

@@ -114,7 +114,7 @@ def _aggregate(
 ) -> syntax.ScalarSubquery:
     """Return the array of an element of the rows of a SELECT."""
     span = written.span
-    name = syntax.QualifiedName(span, (syntax.Identifier(span, "ARRAY_AGG"),))
+    name = syntax.QualifiedName.of(span, "ARRAY_AGG")
     array = syntax.FunctionCall(span, name, (element,), order_by=tuple(order))
     items = (syntax.SelectItem(span, array, None),)
     return syntax.ScalarSubquery(

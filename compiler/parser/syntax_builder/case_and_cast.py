@@ -23,9 +23,9 @@ def case(
     Raises:
         FsqlError: E101 for several values without an operand that they are compared with.
     """
-    spans = [branch.span for branch in branches]
-    if operand is None and len(spans) > len(set(spans)):
-        label = Label(next(each for each in spans if spans.count(each) > 1), "several conditions")
+    several = [branch for branch in branches if len(branch.conditions) > 1]
+    if operand is None and several:
+        label = Label(several[0].span, "several conditions")
         help_ = (
             "write OR between conditions, or the operand after CASE: CASE a WHEN 1, 2 THEN b END"
         )
@@ -33,17 +33,15 @@ def case(
     return syntax.Case(span, operand, branches, otherwise)
 
 
-def when_clauses(
-    _span: Span, *branches: tuple[syntax.WhenClause, ...]
-) -> tuple[syntax.WhenClause, ...]:
+def when_clauses(_span: Span, *branches: syntax.WhenClause) -> tuple[syntax.WhenClause, ...]:
     """Return the branches of CASE."""
-    return tuple(clause for branch in branches for clause in branch)
+    return branches
 
 
-def when_clause(span: Span, *parts: syntax.Expression) -> tuple[syntax.WhenClause, ...]:
-    """Return `WHEN b THEN a`; `WHEN b, c THEN a` is two branches."""
-    *values, result = parts
-    return tuple(syntax.WhenClause(span, value, result) for value in values)
+def when_clause(span: Span, *parts: syntax.Expression) -> syntax.WhenClause:
+    """Return `WHEN b, c THEN a`."""
+    *conditions, result = parts
+    return syntax.WhenClause(span, tuple(conditions), result)
 
 
 def colon_cast(span: Span, operand: syntax.Expression, type_: syntax.TypeName) -> syntax.Cast:

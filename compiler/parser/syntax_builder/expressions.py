@@ -161,10 +161,9 @@ def any_element(
     sign = _comparison_operator(operator)
     if sign == "=":
         sides.reverse()
-    match = syntax.Identifier(span, "ALL_MATCH" if quantifier.kind == "ALL" else "ANY_MATCH")
+    match = "ALL_MATCH" if quantifier.kind == "ALL" else "ANY_MATCH"
     body = syntax.Comparison(span, sign, *sides)
-    arguments = array, syntax.Lambda(span, (element,), body)
-    return syntax.FunctionCall(span, syntax.QualifiedName(span, (match,)), arguments)
+    return syntax.FunctionCall.of(span, match, array, syntax.Lambda(span, (element,), body))
 
 
 def any_row(
@@ -226,7 +225,7 @@ def sign_match(
     negated = token.text.startswith("!")
     if token.text.endswith("~~"):
         return syntax.Like(span, operand, pattern, None, negated, ignore_case=False)
-    found = _call(span, _SIGNS[token.text], operand, pattern)
+    found = syntax.FunctionCall.of(span, _SIGNS[token.text], operand, pattern)
     return syntax.Not(span, found) if negated else found
 
 
@@ -235,7 +234,7 @@ def is_json(
 ) -> syntax.Expression:
     """Return `a IS JSON OBJECT` as a call."""
     text = "value" if kind is None else kind.kind.lower()
-    found = _call(span, "IS_JSON", operand, syntax.StringLiteral(span, text))
+    found = syntax.FunctionCall.of(span, "IS_JSON", operand, syntax.StringLiteral(span, text))
     return syntax.Not(span, found) if negated is not None else found
 
 
@@ -245,17 +244,12 @@ def json_step(
     """Return `a -> 'key'` as a call, and `a->b`, which may be a field of a row, as it is."""
     if token.text == "->" and isinstance(step, syntax.ColumnReference):
         return syntax.ArrowAccess(span, operand, step.parts[0])
-    return _call(span, _SIGNS[token.text], operand, step)
+    return syntax.FunctionCall.of(span, _SIGNS[token.text], operand, step)
 
 
 def position_from_end(span: Span, _sign: Token, number: syntax.NumberLiteral) -> syntax.Unary:
     """Return the position of `a -> -1`."""
     return syntax.Unary(span, "-", number)
-
-
-def _call(span: Span, name: str, *arguments: syntax.Expression) -> syntax.FunctionCall:
-    qualified = syntax.QualifiedName(span, (syntax.Identifier(span, name),))
-    return syntax.FunctionCall(span, qualified, arguments)
 
 
 def exists(span: Span, query: syntax.Query) -> syntax.Exists:

@@ -30,7 +30,7 @@ def hint(span: Span, name: syntax.Identifier, *arguments: _Argument | None) -> s
                 syntax.StringLiteral(span=place, value=text)
                 | syntax.NumberLiteral(span=place, text=text)
             ):
-                others.append(syntax.QualifiedName(place, (syntax.Identifier(place, text),)))
+                others.append(syntax.QualifiedName.of(place, text))
             case syntax.QualifiedName():
                 others.append(argument)
             case _:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from fsql.compiler import syntax
 from fsql.compiler.diagnostics import Diagnostic, FsqlError, Label
@@ -32,8 +32,8 @@ def like_any(
     token: Token,
     quantifier: Token,
     *patterns: syntax.Expression,
-) -> syntax.Expression:
-    """Return `a LIKE ANY (ARRAY[p, q])` or `a LIKE ANY (p, q)` as `a LIKE p OR a LIKE q`, with ALL as AND.
+) -> syntax.LikeAny:
+    """Return `a LIKE ANY (ARRAY[p, q])` or `a LIKE ANY (p, q)`.
 
     Raises:
         FsqlError: E101 if the patterns are not listed.
@@ -44,11 +44,14 @@ def like_any(
         message = "patterns of LIKE ANY must be listed"
         help_ = "write LIKE ANY (ARRAY['a%', 'b%'])"
         raise FsqlError([Diagnostic("E101", message, Label(patterns[0].span), helps=(help_,))])
-    tests = [like(span, operand, negated, token, pattern, None) for pattern in patterns]
-    if not tests:
-        return syntax.BooleanLiteral(span, quantifier.kind == "ALL")
-    operator: Literal["AND", "OR"] = "AND" if quantifier.kind == "ALL" else "OR"
-    return tests[0] if len(tests) == 1 else syntax.Logical(span, operator, tuple(tests))
+    return syntax.LikeAny(
+        span,
+        operand,
+        patterns,
+        all_of=quantifier.kind == "ALL",
+        negated=negated is not None,
+        ignore_case=token.kind == "ILIKE",
+    )
 
 
 def similar(
@@ -65,11 +68,7 @@ def similar(
     """
     if escape is not None:
         pattern = _with_backslashes(pattern, escape)
-    found = syntax.FunctionCall(
-        span,
-        syntax.QualifiedName(span, (syntax.Identifier(span, "SIMILAR_TO"),)),
-        (operand, pattern),
-    )
+    found = syntax.FunctionCall.of(span, "SIMILAR_TO", operand, pattern)
     return syntax.Not(span, found) if negated is not None else found
 
 

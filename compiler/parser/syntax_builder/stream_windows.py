@@ -67,9 +67,9 @@ def stream_window(
     missing = [word for word in _NEEDED[name] if word not in given]
     if missing:
         raise _form_error(name, span, f"{missing[0] or 'the gap'} is missing")
-    function = syntax.QualifiedName(span, (syntax.Identifier(span, _FUNCTIONS[name]),))
     sizes = (given[word] for word in _NEEDED[name])
-    return syntax.FunctionCall(span, function, (syntax.EventTime(span, given.get(_GRACE)), *sizes))
+    time = syntax.EventTime(span, given.get(_GRACE))
+    return syntax.FunctionCall.of(span, _FUNCTIONS[name], time, *sizes)
 
 
 def within_range(span: Span, before: _Term, after: _Term | None = None) -> syntax.Within:

@@ -109,9 +109,10 @@ TABLE = (
         "SELECT a FROM t WHERE a IN (" + ", ".join(map(str, range(1500))) + ")",
         "SELECT " + " || ".join(["s"] * 1500) + " AS x FROM t",
         "SELECT " + "+ - " * 90 + "a AS x FROM t",
+        "SELECT s" + " -> s" * 90 + " AS x FROM t",
         " UNION ALL ".join(["SELECT a FROM t"] * 200),
     ],
-    ids=["subqueries", "common tables", "AND", "IN", "||", "signs", "UNION"],
+    ids=["subqueries", "common tables", "AND", "IN", "||", "signs", "->", "UNION"],
 )
 def test_long_and_deep_scripts_bind(query: str) -> None:
     verify_logical(compile_script(SourceText("deep.sql", TABLE + query), DECLARED).logical)
@@ -146,13 +147,15 @@ def test_the_effort_for_a_long_list_is_linear() -> None:
         "SELECT " + "+".join(["a"] * 5000) + " AS x FROM t",
         "SELECT " + nested(60, "((@) BETWEEN p AND p)", "p") + " AS x FROM t",
         "SELECT " + nested(60, "NULLIF(@, a)", "a") + " AS x FROM t",
+        "SELECT " + nested(60, "CASE a WHEN 1, 2 THEN @ END", "a") + " AS x FROM t",
+        "SELECT " + nested(60, "CAST(@ LIKE ANY ('a', 'b') AS STRING)", "s") + " AS x FROM t",
         "".join(
             f"CREATE VIEW v{i} AS SELECT * FROM v{i - 1} UNION ALL SELECT * FROM v{i - 1};\n"
             for i in range(1, 40)
         )
         + "SELECT a FROM v39",
     ],
-    ids=["sum", "BETWEEN", "NULLIF", "views"],
+    ids=["sum", "BETWEEN", "NULLIF", "CASE", "LIKE ANY", "views"],
 )
 def test_what_would_grow_without_bound_is_refused(query: str) -> None:
     with pytest.raises(FsqlError) as caught:
