@@ -22,8 +22,9 @@ from fsql.compiler.functions.json_documents import (
     write_document,
 )
 from fsql.compiler.functions.json_values import json_signature
+from fsql.compiler.functions.map_entries import map_of_entries
 from fsql.compiler.functions.signature import Function, Nullability, Signature
-from fsql.compiler.sqltypes import BIGINT, BOOLEAN, STRING, SqlType, array_of
+from fsql.compiler.sqltypes import BIGINT, BOOLEAN, STRING, SqlType, array_of, map_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -100,6 +101,14 @@ def _array_length(text: str, path: str = "$") -> int | None:
 def _keys(text: str, path: str = "$") -> tuple[str, ...] | None:
     found = _at(text, path)
     return tuple(found[0]) if found and isinstance(found[0], dict) else None
+
+
+def _records(text: str) -> tuple[Value, ...] | None:
+    """Return the map of the keys of an object and their values, each as JSON."""
+    found = document_of(text)
+    if found is None or not isinstance(found[0], dict):
+        return None
+    return map_of_entries((key, write_document(value)) for key, value in found[0].items())
 
 
 def _items(text: str, path: str = "$") -> tuple[str, ...] | None:
@@ -297,6 +306,7 @@ JSON_FUNCTIONS: Final = (
     _with_path("json_array_length", ("JSONB_ARRAY_LENGTH",), BIGINT, _array_length),
     _with_path("json_keys", ("JSON_OBJECT_KEYS", "JSONB_OBJECT_KEYS"), array_of(STRING), _keys),
     _with_path("json_items", (), array_of(STRING), _items),
+    _text_function("json_records", Signature(_TEXT, map_of(STRING, STRING), _records)),
     _with_path("json_typeof", ("JSONB_TYPEOF",), STRING, _typeof),
     Function("json_valid", ("JSON_VALID",), (Signature(_TEXT, BOOLEAN, _is_json),)),
     Function(

@@ -23,7 +23,7 @@ def test_arrays_and_json() -> None:
         [
             [2, 1, None],
             [1, 2, None],
-            [{"JSON_KEY": "b", "JSON_VALUE": "5"}, {"JSON_KEY": "a", "JSON_VALUE": '"x"'}],
+            [("a", '"x"'), ("b", "5")],
             True,
             "1970-01-11",
         ],

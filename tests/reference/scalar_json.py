@@ -1,4 +1,4 @@
-"""JSON_VALUE, JSON_QUERY and JSON_EXISTS with the values of their clauses, by Python's JSON."""
+"""JSON_VALUE, JSON_QUERY, JSON_EXISTS and JSON_RECORDS, by JSON of Python."""
 
 from __future__ import annotations
 
@@ -158,3 +158,14 @@ def pairs(*parts: str | None, nulls: bool = True) -> str:
         if key is not None and (nulls or value is not None)
     ]
     return "{" + ",".join(kept) + "}"
+
+
+def records_of_json(text: str) -> tuple[tuple[str, str], ...] | None:
+    """Return the keys of an object and their values as texts, by key; NULL of other documents."""
+    try:
+        document = parsed(text)
+    except FailureError:
+        return None
+    if not isinstance(document, dict):
+        return None
+    return tuple((key, written(value)) for key, value in sorted(document.items()))

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from fsql.tests.reference.failure import NOT_CASTABLE, OUT_OF_RANGE, FailureError
 from fsql.tests.reference.order import order_key
-from fsql.tests.reference.scalar_json import at_path, pairs, parsed, written
+from fsql.tests.reference.scalar_json import at_path, pairs, parsed, records_of_json, written
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -360,6 +360,7 @@ MORE_FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {
     "is_json": is_json,
     "json_get": part_of_json,
     "json_keys": keys_of_json,
+    "json_records": records_of_json,
     "json_get_text": text_of_part,
     "json_document": lambda a: written(parsed(a)),
     "regexp_ilike": lambda a, b: re.search(b, a, re.IGNORECASE) is not None,

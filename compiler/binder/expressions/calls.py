@@ -20,7 +20,7 @@ from fsql.compiler.binder.expressions.scalar_calls import (
     unknown_function,
 )
 from fsql.compiler.binder.pending import GroupingValue
-from fsql.compiler.binder.report import Abandoned, not_implemented, refusal
+from fsql.compiler.binder.report import Abandoned, Refusal, not_implemented, refusal
 from fsql.compiler.diagnostics import Label
 from fsql.compiler.functions.aggregates import AGGREGATES
 from fsql.compiler.functions.ranks import OVER_ONLY
@@ -52,13 +52,23 @@ def bind_function_call(binder: ExpressionBinder, written: syntax.FunctionCall) -
     of_match = binder.navigations and binder.navigations.bind(written, name)
     if of_match:
         return of_match
-    other = None if name in binder.functions else _in_other_words(written)
+    other = None if name in binder.functions else _in_other_words(written, name)
     return _bind_named(binder, written, name) if other is None else binder.bind(other)
 
 
-def _in_other_words(written: syntax.FunctionCall) -> syntax.Expression | None:
-    """Return a call of a function of another dialect in terms of those of this one; None for other calls."""
-    return time_call(written) or other_call(written) or in_other_words(written)
+def _in_other_words(written: syntax.FunctionCall, name: str) -> syntax.Expression | None:
+    """Return a call of a function of another dialect in terms of those of this one; None for other calls.
+
+    Raises:
+        Refusal: E401, E404, E405.
+    """
+    scalar = time_call(written) or other_call(written)
+    if scalar is None:
+        return in_other_words(written)
+    _refuse_clauses(written, name)
+    if written.over is not None:
+        raise _without_over(written, name)
+    return scalar
 
 
 def _bind_named(  # noqa: PLR0911 - one a kind
@@ -198,6 +208,7 @@ def _refuse_clauses(written: syntax.FunctionCall, name: str) -> None:
                 "E404",
                 f"function {name} is not an aggregate and does not take {clause}",
                 written.span,
+                help=f"remove {clause}",
             )
 
 
@@ -243,6 +254,16 @@ def _bind_grouping(binder: ExpressionBinder, written: syntax.FunctionCall, name:
     return value
 
 
+def _without_over(written: syntax.FunctionCall, name: str) -> Refusal:
+    message = f"function {name} is not an aggregate and does not take OVER"
+    return refusal(
+        "E404",
+        message,
+        written.span,
+        help=f"remove OVER: {name} is computed for each row by itself",
+    )
+
+
 def _bind_running(binder: ExpressionBinder, written: syntax.FunctionCall, name: str) -> Expression:
     declared = binder.functions.get(name)
     if declared is not None and declared.function is None:
@@ -253,9 +274,7 @@ def _bind_running(binder: ExpressionBinder, written: syntax.FunctionCall, name: 
         _refuse_clauses(written, name)
         if name not in {*CALLABLE, *syntax.TAKE_LAMBDAS} and declared is None:
             raise unknown_function(name, written)
-        raise refusal(
-            "E404", f"function {name} is not an aggregate and does not take OVER", written.span
-        )
+        raise _without_over(written, name)
     if binder.running is None:
         raise refusal(
             "E303",

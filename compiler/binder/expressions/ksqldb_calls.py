@@ -1,11 +1,11 @@
 """Functions of ksqlDB over arrays, maps, JSON and bytes, in terms of those of this language.
 
-ENTRIES(m, TRUE)        →   MAP_ENTRIES(m) with the fields K and V
-ARRAY_SORT(a, 'DESC')   →   ARRAY_SORT(a, FALSE, FALSE)
-JSON_RECORDS(j)         →   rows of the keys and values of a document
-IS_JSON_STRING(j)       →   COALESCE(JSON_VALID(j), FALSE)
-FROM_DAYS(n)            →   DATE_FROM_UNIX_DATE(n)
-FROM_BYTES(b, 'hex')    →   HEX(b); for other encodings TO_BASE64 and DECODE
+AS_VALUE(k)                →   k, of which it is a copy
+ENTRIES(m, TRUE)           →   MAP_ENTRIES(m) with the fields K and V
+ARRAY_SORT(a, 'DESC')      →   ARRAY_SORT(a, FALSE, FALSE)
+IS_JSON_STRING(j)          →   COALESCE(JSON_VALID(j), FALSE)
+FROM_DAYS(n)               →   DATE_FROM_UNIX_DATE(n)
+FROM_BYTES(b, 'hex')       →   HEX(b); for other encodings TO_BASE64 and DECODE
 ENCODE(s, 'hex', 'utf8')   →   FROM_BYTES(TO_BYTES(s, 'hex'), 'utf8')
 """
 
@@ -37,11 +37,18 @@ def other_call(written: syntax.FunctionCall) -> syntax.Expression | None:
     return found(written.name.span, *arguments)
 
 
+def _copy(_span: Span, key: syntax.Expression) -> syntax.Expression:
+    return key
+
+
 def _entries(
-    span: Span, entries: syntax.Expression, _in_order: syntax.Expression
-) -> syntax.Expression:
+    span: Span, entries: syntax.Expression, in_order: syntax.Expression
+) -> syntax.Expression | None:
+    """Return the entries, always in order; None if the second argument does not say whether they are."""
+    if not isinstance(in_order, syntax.BooleanLiteral):
+        return None
     made = _row(span, K=_field(span, "key"), V=_field(span, "value"))
-    return _of_each(span, _call(span, "MAP_ENTRIES", entries), made)
+    return _of_each(span, syntax.FunctionCall.of(span, "MAP_ENTRIES", entries), made)
 
 
 def _sorted(
@@ -52,24 +59,20 @@ def _sorted(
     if word not in _ORDERS:
         return None
     if word == "ASC":
-        return _call(span, "ARRAY_SORT", array)
+        return syntax.FunctionCall.of(span, "ARRAY_SORT", array)
     false = syntax.BooleanLiteral(span, value=False)
-    return _call(span, "ARRAY_SORT", array, false, false)
-
-
-def _records(span: Span, document: syntax.Expression) -> syntax.Expression:
-    value = _call(span, "JSON_GET", document, _element(span))
-    made = _row(span, JSON_KEY=_element(span), JSON_VALUE=value)
-    return _of_each(span, _call(span, "JSON_KEYS", document), made)
+    return syntax.FunctionCall.of(span, "ARRAY_SORT", array, false, false)
 
 
 def _is_json(span: Span, text: syntax.Expression) -> syntax.Expression:
     false = syntax.BooleanLiteral(span, value=False)
-    return _call(span, "COALESCE", _call(span, "JSON_VALID", text), false)
+    return syntax.FunctionCall.of(
+        span, "COALESCE", syntax.FunctionCall.of(span, "JSON_VALID", text), false
+    )
 
 
 def _from_days(span: Span, days: syntax.Expression) -> syntax.Expression:
-    return _call(span, "DATE_FROM_UNIX_DATE", days)
+    return syntax.FunctionCall.of(span, "DATE_FROM_UNIX_DATE", days)
 
 
 def _from_bytes(
@@ -79,11 +82,11 @@ def _from_bytes(
     word = encoding.value.lower() if isinstance(encoding, syntax.StringLiteral) else ""
     match word:
         case "hex":
-            return _call(span, "HEX", octets)
+            return syntax.FunctionCall.of(span, "HEX", octets)
         case "base64":
-            return _call(span, "TO_BASE64", octets)
+            return syntax.FunctionCall.of(span, "TO_BASE64", octets)
         case "utf8" | "ascii":
-            return _call(
+            return syntax.FunctionCall.of(
                 span, "DECODE", octets, syntax.StringLiteral(encoding.span, _CHARSETS[word])
             )
         case _:
@@ -94,28 +97,21 @@ def _encoded(
     span: Span, text: syntax.Expression, given: syntax.Expression, wanted: syntax.Expression
 ) -> syntax.Expression | None:
     """Return a text in another encoding; as in ksqlDB, hexadecimal digits are in lower case."""
-    made = _from_bytes(span, _call(span, "TO_BYTES", text, given), wanted)
+    made = _from_bytes(span, syntax.FunctionCall.of(span, "TO_BYTES", text, given), wanted)
     is_hex = isinstance(wanted, syntax.StringLiteral) and wanted.value.lower() == "hex"
-    return _call(span, "LOWER", made) if is_hex and made is not None else made
+    return syntax.FunctionCall.of(span, "LOWER", made) if is_hex and made is not None else made
 
 
 _CALLS: Final[Mapping[tuple[str, int], Callable[..., syntax.Expression | None]]] = {
+    ("AS_VALUE", 1): _copy,
     ("ENTRIES", 2): _entries,
     ("ARRAY_SORT", 2): _sorted,
-    ("JSON_RECORDS", 1): _records,
     ("IS_JSON_STRING", 1): _is_json,
     ("FROM_DAYS", 1): _from_days,
     ("FROM_BYTES", 2): _from_bytes,
     ("ENCODE", 3): _encoded,
 }
 """What stands for a call, by the name of the function and the number of arguments."""
-
-
-def _call(
-    span: Span, name: str, *arguments: syntax.Expression | syntax.Lambda
-) -> syntax.Expression:
-    function = syntax.QualifiedName(span, (syntax.Identifier(span, name),))
-    return syntax.FunctionCall(span, function, arguments)
 
 
 def _element(span: Span) -> syntax.ColumnReference:
@@ -131,7 +127,7 @@ def _lambda(span: Span, value: syntax.Expression) -> syntax.Lambda:
 
 
 def _of_each(span: Span, array: syntax.Expression, value: syntax.Expression) -> syntax.Expression:
-    return _call(span, "TRANSFORM", array, _lambda(span, value))
+    return syntax.FunctionCall.of(span, "TRANSFORM", array, _lambda(span, value))
 
 
 def _row(span: Span, **items: syntax.Expression) -> syntax.Expression:

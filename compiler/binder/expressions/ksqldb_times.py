@@ -10,7 +10,7 @@ TIMESUB(MINUTES, n, t)        →   t - INTERVAL '1' MINUTE * n
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler import syntax
@@ -75,7 +75,7 @@ def time_call(written: syntax.FunctionCall) -> syntax.Expression | None:
     if name in _SUBTRACT and len(arguments) == 3:
         unit, number, time = arguments
         less = syntax.Unary(number.span, "-", number)
-        return _call(written, "TIMESTAMPADD", unit, less, time)
+        return syntax.FunctionCall.of(written.span, "TIMESTAMPADD", unit, less, time)
     return None
 
 
@@ -95,15 +95,19 @@ def _text_call(
     made = value
     if not function.of_text:
         if function.number is not None:
-            made = _call(written, function.number, made)
+            made = syntax.FunctionCall.of(written.span, function.number, made)
         if zone is not None:
             made = _in_zone(made, utc, zone)
-        return _call(written, function.name, made, pattern)
-    made = _call(written, function.name, value, pattern)
+        return syntax.FunctionCall.of(written.span, function.name, made, pattern)
+    made = syntax.FunctionCall.of(written.span, function.name, value, pattern)
     if zone is not None:
         _check_pattern(pattern)
         made = _in_zone(made, zone, utc)
-    return made if function.number is None else _call(written, function.number, made)
+    return (
+        made
+        if function.number is None
+        else syntax.FunctionCall.of(written.span, function.number, made)
+    )
 
 
 def _moved_time(
@@ -138,14 +142,6 @@ def _word(argument: syntax.Expression) -> str:
             return word
         case _:
             return ""
-
-
-def _call(
-    written: syntax.FunctionCall, name: str, *arguments: syntax.Expression
-) -> syntax.FunctionCall:
-    span = written.name.span
-    named = syntax.QualifiedName(span, (syntax.Identifier(span, name),))
-    return replace(written, name=named, arguments=arguments)
 
 
 def _in_zone(

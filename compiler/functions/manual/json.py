@@ -126,6 +126,11 @@ ENTRIES: Final[Mapping[str, ManualEntry]] = {
         """JSON_ITEMS('{"a": [{"b": 1}, {"b": "x"}]}', '$.a[*].b') = ARRAY['1', '"x"']""",
         "JSON_ITEMS('[1, \"a\"]') = ARRAY['1', '\"a\"']",
     ),
+    "json_records": entry(
+        "The map of the keys of an object and their values, each as JSON; NULL for other documents.",
+        "JSON_RECORDS('{\"b\": 1, \"a\": \"x\"}') = MAP['a', '\"x\"', 'b', '1']",
+        "JSON_RECORDS('[]') IS NULL",
+    ),
     "json_array_contains": entry(
         "Whether an array contains a string, a boolean, or a whole number that is written in the same way; NULL for other documents.",
         "JSON_ARRAY_CONTAINS('[1, 2]', 2)",
