@@ -172,9 +172,9 @@ MEANING_ROWS: Final[tuple[Row, ...]] = (
     (
         "E403",
         "argument is not constant",
-        "Arguments such as the pattern of LIKE and the unit of DATE_TRUNC must be constants.",
+        "Arguments such as the separator of SPLIT and the unit of DATE_TRUNC must be constants.",
         "Use a string literal.",
-        "SELECT a FROM t WHERE s LIKE p;",
+        "SELECT SPLIT(s, p) FROM t;",
     ),
     (
         "E404",

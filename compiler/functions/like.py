@@ -3,6 +3,8 @@ r"""LIKE: `%` matches any text, `_` one character, `\` makes the next character 
 A pattern is cut at each `%` into segments.  The first must begin the text and the last must end it; each
 of the others is taken where it first occurs after the previous one.  If that fails, so does every other
 choice, and nothing has to be tried twice: the time is linear in the length of the text.
+
+A `\` at the end of a pattern that is not constant is itself.
 """
 
 from __future__ import annotations
@@ -12,7 +14,7 @@ from functools import cached_property, lru_cache
 from typing import Final
 
 PATTERN_LENGTH_MAX: Final = 10_000
-"""The longest pattern, in characters: a segment with `_` takes space in proportion to their square."""
+"""The longest constant pattern, in characters: a segment with `_` takes space as their square."""
 
 
 def like(text: str, pattern: str) -> bool:
@@ -89,6 +91,8 @@ class LikeSegment:
         if self.text is not None:
             found = text.find(self.text, start, end)
             return found if found < 0 else found + self.length
+        if end - start < self.length:
+            return -1
         # The algorithm is Shift-And: bit i of `matched` is set if the i + 1 characters up to here match the
         # first i + 1 of the segment.
         allowed, allowed_for_others = self._allowed_positions

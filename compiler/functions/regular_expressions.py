@@ -1,7 +1,8 @@
 r"""Regular expressions, by RE2: the time is linear in the length of the text, whatever the pattern.
 
-The syntax is that of RE2, which has neither backreferences nor looking around.  A pattern is a constant, and
-is checked before the job runs.  Texts are matched as UTF-8: `.` is one code point.
+The syntax is that of RE2, which has neither backreferences nor looking around.  A constant pattern is
+checked before the job runs.  Where a pattern varies and is invalid, nothing matches it, as in Flink.  Texts
+are matched as UTF-8: `.` is one code point.
 """
 
 from __future__ import annotations
@@ -14,7 +15,9 @@ from fsql.compiler.functions.signature import Function, Nullability, Signature
 from fsql.compiler.sqltypes import BIGINT, BOOLEAN, STRING, array_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
+
+    from fsql.compiler.expression import Value
 
 
 class Found(Protocol):
@@ -40,6 +43,7 @@ PATTERN_LENGTH_MAX: Final = 10_000
 """The longest pattern, in characters."""
 
 
+@lru_cache(maxsize=256)
 def regexp_error(pattern: str) -> str | None:
     """Return what is wrong with a regular expression, or None."""
     if len(pattern) > PATTERN_LENGTH_MAX:
@@ -76,6 +80,15 @@ def compile_pattern(pattern: str) -> Compiled:
 def group_count(pattern: str) -> int:
     """Return how many groups a pattern has; RE2 counts them again each time."""
     return compile_pattern(pattern).groups
+
+
+def _where_valid(scalar: Callable[..., Value], otherwise: Value) -> Callable[..., Value]:
+    """Return a function of a text and a pattern whose result is `otherwise` if the pattern is invalid."""
+
+    def of_any_pattern(text: str, pattern: str, *others: Value) -> Value:
+        return otherwise if regexp_error(pattern) else scalar(text, pattern, *others)
+
+    return of_any_pattern
 
 
 def _matches(text: str, pattern: str) -> bool:
@@ -254,17 +267,22 @@ REGULAR_EXPRESSIONS = (
     Function(
         "regexp_like",
         ("REGEXP_LIKE", "REGEXP", "REGEXP_MATCHES", "RLIKE"),
-        (Signature(_TWO, BOOLEAN, _matches),),
+        (Signature(_TWO, BOOLEAN, _where_valid(_matches, otherwise=False)),),
         literal_check=regexp_error,
         literal_index=1,
+        may_vary=True,
     ),
     Function(
         "regexp_extract",
         ("REGEXP_EXTRACT",),
-        (Signature(_TWO, STRING, _extract), Signature((*_TWO, BIGINT), STRING, _extract)),
+        tuple(
+            Signature((*_TWO, *group), STRING, _where_valid(_extract, None))
+            for group in ((), (BIGINT,))
+        ),
         Nullability.ALWAYS,
         literal_check=regexp_error,
         literal_index=1,
+        may_vary=True,
         constants_check=_group_error,
     ),
     Function(
@@ -286,16 +304,25 @@ REGULAR_EXPRESSIONS = (
             nullability,
             literal_check=regexp_error,
             literal_index=1,
+            may_vary=nullability is Nullability.ALWAYS or result is BOOLEAN,
             constants_check=_group_error if name == "regexp_extract_all" else None,
         )
         for name, result, scalar, nullability in (
             ("regexp_count", BIGINT, _count, Nullability.ANY_ARGUMENT),
             ("regexp_instr", BIGINT, _position, Nullability.ANY_ARGUMENT),
-            ("regexp_substr", STRING, _extract, Nullability.ALWAYS),
-            ("regexp_extract_all", array_of(STRING), _all_of, Nullability.ALWAYS),
+            ("regexp_substr", STRING, _where_valid(_extract, None), Nullability.ALWAYS),
+            (
+                *("regexp_extract_all", array_of(STRING)),
+                *(_where_valid(_all_of, None), Nullability.ALWAYS),
+            ),
             ("regexp_split_to_array", array_of(STRING), _split, Nullability.ANY_ARGUMENT),
-            ("regexp_full_match", BOOLEAN, _matches_whole, Nullability.ANY_ARGUMENT),
-            ("regexp_ilike", BOOLEAN, _matches_ignoring_case, Nullability.ANY_ARGUMENT),
+            *(
+                (name, BOOLEAN, _where_valid(scalar, otherwise=False), Nullability.ANY_ARGUMENT)
+                for name, scalar in (
+                    ("regexp_full_match", _matches_whole),
+                    ("regexp_ilike", _matches_ignoring_case),
+                )
+            ),
         )
     ),
     Function(

@@ -99,7 +99,8 @@ class Function:
     `strict` functions are NULL where any argument is, and their `scalar` never sees NULL.  With
     `literal_check` the argument at `literal_index`, if given, must be a constant, which the check
     verifies: it returns what is wrong with it, or None.  Messages call it `literal_word`; a unit or a form
-    may be written as a bare word.
+    may be written as a bare word.  If the argument `may_vary`, it need not be constant, and is checked if it
+    is.
     """
 
     name: str
@@ -110,6 +111,7 @@ class Function:
     literal_check: Callable[[str], str | None] | None = None
     literal_index: int = -1
     literal_word: str = "pattern"
+    may_vary: bool = False
     constants_check: Callable[[Sequence[object]], tuple[int, str] | None] | None = None
     """Checks the arguments together: given those that are constant, and None for the others, it returns the
     index of one that is wrong and what is wrong with it, or None."""

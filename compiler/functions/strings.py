@@ -58,6 +58,7 @@ STRINGS = (
         ("LIKE",),
         (Signature((STRING, STRING), BOOLEAN, like),),
         literal_check=pattern_error,
+        may_vary=True,
     ),
     Function("lower", ("LOWER", "LCASE"), (Signature(_TEXT, STRING, str.lower),)),
     Function("upper", ("UPPER", "UCASE"), (Signature(_TEXT, STRING, str.upper),)),

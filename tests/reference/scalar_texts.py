@@ -245,6 +245,8 @@ def like(value: str, pattern: str) -> bool:
             continue
         parts.append((character, not escaped and character in "%_"))
         escaped = False
+    if escaped:
+        parts.append(("\\", False))
     matches = [True] + [False] * len(value)
     for part, wild in parts:
         if wild and part == "%":
@@ -260,9 +262,20 @@ def stripped(text: str, characters: str) -> str:
     return next((text[at:] for at, each in enumerate(text) if each not in characters), "")
 
 
+def regexp_like(text: str, pattern: str) -> bool:
+    """Return whether a pattern matches; an invalid one does not."""
+    try:
+        return re.search(pattern, text) is not None
+    except re.error:
+        return False
+
+
 def regexp_extract(text: str, pattern: str, group: int = 0) -> str | None:
     """Return a group of the first match."""
-    found = re.search(pattern, text)
+    try:
+        found = re.search(pattern, text)
+    except re.error:
+        return None
     if found is None or not 0 <= group <= (found.re.groups):
         return None
     return found[group]
@@ -335,7 +348,7 @@ TEXT_FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {
     "url_encode": url_encode,
     "url_decode": url_decode,
     "parse_url": parse_url,
-    "regexp_like": lambda a, b: re.search(b, a) is not None,
+    "regexp_like": regexp_like,
     "regexp_extract": regexp_extract,
     "regexp_replace": regexp_replace,
 }

@@ -67,12 +67,11 @@ def require_literals(
     ).span
     value = constant_value(arguments[index])
     if not isinstance(value, str):
-        name = (
-            written.name.parts[-1].name.upper()
-            if isinstance(written, syntax.FunctionCall)
-            else "LIKE"
-        )
+        name = "LIKE" if isinstance(written, syntax.Like) else written.name.parts[-1].name.upper()
         first = None if index == 0 else constant_value(arguments[0])
+        # A constant before a column is likely the pattern, which ksqlDB has first.
+        if function.may_vary and (name == "LIKE" or not isinstance(first, str)):
+            return arguments
         raise refusal(
             "E403",
             f"{function.literal_word} of {name} is not constant",

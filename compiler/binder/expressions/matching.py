@@ -22,13 +22,21 @@ def _replace_escape(pattern: Expression, escape: syntax.Expression) -> Expressio
     r"""Return a pattern with another escape character as one with `\`.
 
     Raises:
-        Refusal: E405 if the escape is not a single character in quotes, or ends the pattern.
+        Refusal: E405 if the escape is not a single character in quotes, or ends the pattern; E403 if the
+            pattern is not constant.
     """
     if not isinstance(escape, syntax.StringLiteral) or len(escape.value) > 1:
         raise refusal("E405", "the escape of LIKE is one character in quotes, or none", escape.span)
     text = constant_value(pattern)
-    if not isinstance(text, str) or escape.value == "\\":
+    if escape.value == "\\" or pattern.type != STRING:
         return pattern
+    if not isinstance(text, str):
+        raise refusal(
+            "E403",
+            "pattern of LIKE with ESCAPE is not constant",
+            escape.span,
+            help="write \\ before % and _ in the pattern, and remove ESCAPE",
+        )
     made = []
     characters = iter(text)
     for character in characters:
@@ -45,7 +53,7 @@ def _replace_escape(pattern: Expression, escape: syntax.Expression) -> Expressio
 
 
 def bind_like(binder: ExpressionBinder, like: syntax.Like) -> Expression:
-    r"""Bind `a [NOT] LIKE 'pattern' [ESCAPE 'c']`; ILIKE compares in lower case."""
+    r"""Bind `a [NOT] LIKE pattern [ESCAPE 'c']`; ILIKE compares in lower case."""
     return _bind_test(binder, binder.bind(like.operand), like)
 
 

@@ -126,7 +126,7 @@ ENTRIES: Final[Mapping[str, ManualEntry]] = {
         fails="FSQL-E502 if the product of the lengths is above 1,000,000",
     ),
     "regexp_like": entry(
-        "Whether a [regular expression](../language.md#regular-expressions) matches a part of the text.",
+        "Whether a [regular expression](../language.md#regular-expressions) matches a part of the text; FALSE for an invalid pattern of a column.",
         "REGEXP_LIKE('GET /a', '^[A-Z]+ ')",
     ),
     "regexp_ilike": entry(
@@ -144,7 +144,7 @@ ENTRIES: Final[Mapping[str, ManualEntry]] = {
         "SIMILAR_TO('aab', 'a+b')",
     ),
     "regexp_extract": entry(
-        "The text of a group of the first match, or of the whole match if no group is given; NULL if there is none.",
+        "The text of a group of the first match, or of the whole match if no group is given; NULL if there is none, and for an invalid pattern of a column.",
         "REGEXP_EXTRACT('id=42;', 'id=([0-9]+)', 1) = '42'",
     ),
     "regexp_replace": entry(
@@ -154,7 +154,7 @@ ENTRIES: Final[Mapping[str, ManualEntry]] = {
         "REGEXP_REPLACE('a1A2', 'a', 'x', 'gi') = 'x1x2'",
     ),
     "regexp_substr": entry(
-        "The text of the first match; NULL if there is none.",
+        "The text of the first match; NULL if there is none, and for an invalid pattern of a column.",
         "REGEXP_SUBSTR('id=42', '[0-9]+') = '42'",
     ),
     "regexp_count": entry("The number of matches.", "REGEXP_COUNT('a1b22', '[0-9]+') = 2"),
@@ -167,7 +167,7 @@ ENTRIES: Final[Mapping[str, ManualEntry]] = {
         "NOT REGEXP_FULL_MATCH('abcd', 'a.c')",
     ),
     "regexp_extract_all": entry(
-        "The texts of a group of all matches; `''` for a group that did not participate. The group must be given, since its default differs between dialects; 0 is the whole match.",
+        "The texts of a group of all matches; `''` for a group that did not participate. The group must be given, since its default differs between dialects; 0 is the whole match. NULL for an invalid pattern of a column.",
         "REGEXP_EXTRACT_ALL('a1b22', '[0-9]+', 0) = ARRAY['1', '22']",
     ),
     "REGEXP_MATCH": form(

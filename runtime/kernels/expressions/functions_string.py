@@ -237,8 +237,19 @@ def _like(strings: pa.Array, pattern: pa.Array | pa.Scalar) -> pa.Array:
     return like_matcher(only.as_py())(strings)
 
 
+def _make_like(call: Call) -> Kernel:
+    """Return LIKE: in columns with a constant pattern, else once for each distinct text and pattern."""
+    of_one_pattern, one_by_one = arrow(_like, call.type), per_value(call)
+
+    def kernel(arguments: Sequence[Vector]) -> Vector:
+        varies = len(arguments[1].values) > 1
+        return one_by_one(arguments) if varies else of_one_pattern(arguments)
+
+    return over_dictionary(kernel)
+
+
 MAKERS: Final[dict[str, Callable[[Call], Kernel]]] = {
-    "like": _simple(_like),
+    "like": _make_like,
     "lower": _simple(_case_change(pc.ascii_lower, str.lower)),
     "upper": _simple(_case_change(pc.ascii_upper, str.upper)),
     "trim": _simple(lambda strings: pc.ascii_trim(strings, " ")),
