@@ -14,7 +14,7 @@ from fsql.compiler.binder.expressions.expression import ExpressionBinder
 from fsql.compiler.binder.over.frames import in_order_of_time
 from fsql.compiler.binder.over.rank import bind_order, order_key
 from fsql.compiler.binder.relation import column_refs, filter_relation, project, relation_of
-from fsql.compiler.binder.report import not_implemented, refusal
+from fsql.compiler.binder.report import Refusal, not_implemented, refusal
 from fsql.compiler.binder.scope import Scope, matches
 from fsql.compiler.expression import AggregateCall, AggregateFunction, Call, ColumnRef, Literal
 from fsql.compiler.logical import (
@@ -204,7 +204,7 @@ def _bind_order(
         order = tuple(
             order_key(_column_at(plan, index), item)
             if (index := _column_index(item, width)) is not None
-            else bind_order(binder, [item])[0]
+            else _order_of_result(binder, item)
             for item in query.order_by
         )
         return plan, order, width
@@ -221,6 +221,22 @@ def _bind_order(
         for item, index in zip(query.order_by, indexes, strict=True)
     )
     return plan, order, width
+
+
+def _order_of_result(binder: ExpressionBinder, item: syntax.OrderItem) -> OrderKey:
+    """Return the order by columns of a result with DISTINCT, or of a set operation.
+
+    Raises:
+        Refusal: E2xx to E4xx.
+    """
+    try:
+        return bind_order(binder, [item])[0]
+    except Refusal as refused:
+        found = refused.diagnostic
+        if found.code not in {"E203", "E220"} or found.helps:
+            raise
+        helps = ("with DISTINCT and in a set operation, rows are ordered by columns of SELECT",)
+        raise Refusal(dataclasses.replace(found, helps=helps)) from None
 
 
 def _by_selected(query: syntax.Query, select: syntax.Select) -> syntax.Query:

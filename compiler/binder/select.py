@@ -36,7 +36,7 @@ from fsql.compiler.binder.relation import Relation, column_refs, filter_relation
 from fsql.compiler.binder.report import not_implemented, refusal
 from fsql.compiler.binder.subqueries.scalar_subquery import has_subquery_value
 from fsql.compiler.binder.subqueries.subquery import calls_with_subquery
-from fsql.compiler.binder.where import bind_rows, subquery_collector
+from fsql.compiler.binder.where import AFTER_OVER, bind_rows, subquery_collector
 from fsql.compiler.binder.windows.group_window import assign_group_window, group_window_call
 from fsql.compiler.binder.windows.window import is_window_call
 from fsql.compiler.expression import Expression, Literal
@@ -267,6 +267,11 @@ class _SelectBinder:
                 if not any(
                     isinstance(part, RunningValue | SubqueryValue) for part in walk(expression)
                 )
+            }
+            self._having_binder.hidden = {
+                alias: AFTER_OVER
+                for alias, expression in item_aliases(items).items()
+                if any(isinstance(part, RunningValue) for part in walk(expression))
             }
             self._having_binder.refused = refused_names(items)
             with self._report.part():

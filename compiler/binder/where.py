@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from fsql.compiler import syntax
 from fsql.compiler.binder.expressions.expression import ExpressionBinder
@@ -16,7 +16,13 @@ from fsql.compiler.binder.from_clause import FromBinder, FromResult
 from fsql.compiler.binder.items import Item
 from fsql.compiler.binder.joins.join import columns_in, renumber
 from fsql.compiler.binder.joins.outer_join import with_columns
-from fsql.compiler.binder.references import and_parts, has_subquery, read_condition
+from fsql.compiler.binder.references import (
+    and_parts,
+    has_running_call,
+    has_subquery,
+    parts_without_subqueries,
+    read_condition,
+)
 from fsql.compiler.binder.relation import (
     Relation,
     column_refs,
@@ -51,6 +57,7 @@ from fsql.compiler.binder.subqueries.subquery import (
     refuse_aggregate,
     refuse_outer,
 )
+from fsql.compiler.functions.aggregates import AGGREGATES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -59,6 +66,9 @@ if TYPE_CHECKING:
     from fsql.compiler.binder.query_binder import QueryBinder
     from fsql.compiler.binder.scope import Layer
     from fsql.compiler.expression import Expression
+
+
+AFTER_OVER: Final = "filter by results of OVER with QUALIFY"
 
 
 def bind_rows(
@@ -130,7 +140,7 @@ def _binder(
         context.functions,
         context.zone,
         subqueries=collector,
-        hidden=_aliases(select),
+        hidden=_computed_later(select),
     )
 
 
@@ -162,10 +172,27 @@ def _behind(first: Relation | None, relation: Relation) -> Relation:
     return replace(relation, fields=tuple(own), outer=tuple(hidden))
 
 
-def _aliases(select: syntax.Select) -> list[str]:
-    """Return the aliases of select items, in lower case."""
-    items = (each for each in select.items if isinstance(each, syntax.SelectItem))
-    return [each.alias.name.lower() for each in items if each.alias is not None]
+def _computed_later(select: syntax.Select) -> dict[str, str]:
+    """Return the aliases of select items, in lower case, each with what to write instead of it."""
+    helps = {}
+    for item in select.items:
+        if not isinstance(item, syntax.SelectItem) or item.alias is None:
+            continue
+        name = item.alias.name
+        help_ = f"WHERE is computed before SELECT: write the expression of {name} again"
+        if has_running_call([item]):
+            help_ = AFTER_OVER
+        elif _has_aggregate(item):
+            help_ = "filter groups with HAVING"
+        helps[name.lower()] = help_
+    return helps
+
+
+def _has_aggregate(item: syntax.SelectItem) -> bool:
+    return any(
+        isinstance(part, syntax.FunctionCall) and part.name.parts[-1].name.upper() in AGGREGATES
+        for part in parts_without_subqueries(item)
+    )
 
 
 def subquery_collector(

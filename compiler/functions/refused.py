@@ -154,6 +154,7 @@ OTHER_ARGUMENTS: Final[Mapping[str, str]] = {
     "ARRAY_HISTOGRAM": "the values become keys of a map, which are no ARRAY, ROW or MAP",
     "JSON": "use JSON_STRING for a value that is not a text",
     "TO_TIMESTAMP": "use TIMESTAMP_MILLIS(n) for a number of milliseconds",
+    "TO_DATE": "of a time write CAST(t AS DATE)",
     "DATEDIFF": "use TIMESTAMPDIFF(unit, from, to) for other units than days",
     "DATE_DIFF": "write the unit and then two times: DATE_DIFF('day', from, to)",
     "DATE_TRUNC": "write the unit and then the time: DATE_TRUNC('hour', t)",

@@ -117,12 +117,14 @@ BEFORE_TEXT: Final[Mapping[tuple[str, str], str]] = {
         "CONFLICT",
     ): "write it after the query of an INSERT: ON CONFLICT (k) DO NOTHING, or DO UPDATE FULL",
     ("USING", "SAMPLE"): _NO_RANDOMNESS,
+    ("FOR", "SYSTEM_TIME"): "write the alias after it: JOIN t FOR SYSTEM_TIME AS OF a.at AS b",
 }
 """Help for a word before another token."""
 
 _REFERENCES: Final = "remove it; tables have no references to others"
 
 CALLED: Final[Mapping[tuple[str, str], str]] = {
+    ("EXTRACT", ","): "write EXTRACT(HOUR FROM at)",
     ("SAFE_CAST", "AS"): "write TRY_CAST(a AS type), which is NULL if the cast fails",
 }
 """Help for a word inside the brackets of a call, by the name before the bracket."""
@@ -235,6 +237,23 @@ def item_help(before: Sequence[Token], bad: Token) -> str | None:
                 return help_
         begun, depth = depth < 0, 0
     return None
+
+
+def short_form_help(before: Sequence[Token], bad: Token) -> str | None:
+    """Return the help for `INSERT t`, and for `LIMIT 10, 5`."""
+    words = tuple(token.text.upper() for token in before[-2:])
+    if words[-1:] == ("INSERT",) and bad.kind in {"WORD", "QUOTED_NAME"}:
+        return "write INSERT INTO t"
+    if words[:1] == ("LIMIT",) and bad.kind == "COMMA":
+        return "write LIMIT 5 OFFSET 10 for LIMIT 10, 5"
+    return None
+
+
+def pivot_help(before: Sequence[Token]) -> str | None:
+    """Return the help for PIVOT and UNPIVOT, if the token after `before` is the second in their brackets."""
+    if len(before) < 3 or before[-2].kind != "LPAR":
+        return None
+    return PIVOTS.get(before[-3].text.upper())
 
 
 _COLON_NAME: Final = re.compile(r"(?<!\w):[A-Za-z_]")

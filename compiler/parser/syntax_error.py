@@ -21,11 +21,12 @@ from fsql.compiler.parser.dialects import (
     NO_RECURSION,
     OF_JAVA,
     OF_KINDS,
-    PIVOTS,
     READ_AS_NAMES,
     SIGNS,
     STATEMENTS,
     item_help,
+    pivot_help,
+    short_form_help,
     sign_help,
 )
 from fsql.compiler.parser.expectations import expectation
@@ -173,7 +174,7 @@ def _dialect_help(state: _ErrorState) -> str | None:
         return CREATED.get(state.keyword)
     match state.last_kind, state.bad.kind:
         case _, "LPAR":
-            help_ = _pivot_help(state) or READ_AS_NAMES.get(before)
+            help_ = pivot_help(state.before) or READ_AS_NAMES.get(before)
         case _, "STREAM_WINDOW" | "SINK_WITH":
             help_ = OF_KINDS[state.bad.kind]
         case "STAR", _ if state.keyword == "RENAME":
@@ -195,18 +196,12 @@ def _dialect_help(state: _ErrorState) -> str | None:
                 or (READ_AS_NAMES.get(before) if state.last_kind == "NAME" else None)
                 or AFTER_WORD.get((before, state.keyword))
                 or item_help(state.before, state.bad)
-                or _pivot_help(state)
+                or pivot_help(state.before)
                 or CLAUSES.get(state.keyword)
                 or _option_help(state)
+                or short_form_help(state.before, state.bad)
             )
     return help_
-
-
-def _pivot_help(state: _ErrorState) -> str | None:
-    """Return the help for PIVOT and UNPIVOT, if the token is the second in their brackets."""
-    if len(state.before) < 3 or state.before[-2].kind != "LPAR":
-        return None
-    return PIVOTS.get(state.before[-3].text.upper())
 
 
 def _option_help(state: _ErrorState) -> str | None:
@@ -298,12 +293,8 @@ def _comparison_chain(state: _ErrorState) -> Diagnostic | None:
     if "AND" not in state.accepts:
         return None
     label = Label(span, "compares a BOOLEAN")
-    return Diagnostic(
-        "E115",
-        "comparison of a comparison",
-        label,
-        helps=("write a < b AND b < c instead of a < b < c",),
-    )
+    helps = ("write a < b AND b < c instead of a < b < c",)
+    return Diagnostic("E115", "comparison of a comparison", label, helps=helps)
 
 
 def _wrong_quotes(state: _ErrorState) -> Diagnostic | None:
@@ -344,8 +335,10 @@ def _missing_keyword(state: _ErrorState) -> Diagnostic | None:
     if len(leading) != 1:
         return None
     label = Label(state.span(state.bad), expectation(state.accepts))
-    help_ = f"write {leading[0]} before {state.quote(state.bad)}"
-    return Diagnostic("E101", state.title, label, helps=(help_,))
+    helps: tuple[str, ...] = (f"write {leading[0]} before {state.quote(state.bad)}",)
+    if _begins_statement(state):
+        helps += ('or add ";", if another statement begins here',)
+    return Diagnostic("E101", state.title, label, helps=helps)
 
 
 def _insert_after_with(state: _ErrorState) -> Diagnostic | None:
@@ -353,17 +346,21 @@ def _insert_after_with(state: _ErrorState) -> Diagnostic | None:
     if state.keyword != "INSERT" or not {"COMMA", "SELECT"} <= state.accepts:
         return None
     label = Label(state.span(state.bad), expectation(state.accepts))
-    help_ = "WITH belongs to the query: INSERT INTO t WITH v AS (…) SELECT …"
-    return Diagnostic("E101", state.title, label, helps=(help_,))
+    helps = ("WITH belongs to the query: INSERT INTO t WITH v AS (…) SELECT …",)
+    return Diagnostic("E101", state.title, label, helps=helps)
+
+
+def _begins_statement(state: _ErrorState) -> bool:
+    """Return whether the token can begin a statement, and the one before it can end."""
+    return "SEMICOLON" in state.accepts and _leads(state.here, ["SEMICOLON"], [state.bad])
 
 
 def _missing_semicolon(state: _ErrorState) -> Diagnostic | None:
     """Explain a statement that begins before the preceding one has ended."""
-    if "SEMICOLON" not in state.accepts or not _leads(state.here, ["SEMICOLON"], [state.bad]):
+    if not _begins_statement(state):
         return None
     label = Label(state.span(state.bad), "another statement begins here")
-    help_ = 'add ";" before it'
-    return Diagnostic("E101", state.title, label, helps=(help_,))
+    return Diagnostic("E101", state.title, label, helps=('add ";" before it',))
 
 
 def _missing_comma(state: _ErrorState) -> Diagnostic | None:

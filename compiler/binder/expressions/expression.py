@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from fsql.compiler.expression import Expression
     from fsql.compiler.text.source import Span
 
+_WITHOUT_ARGUMENTS: Final = frozenset({"NOW", "PROCTIME", "PI", "CURRENT_ROW_TIMESTAMP"})
 _OF_OUTER: Final = "a condition with a column of an outer query is written in WHERE"
 
 
@@ -75,8 +76,8 @@ class ExpressionBinder:
     spans: dict[Expression, Span] = field(default_factory=dict)
     aliases: Mapping[str, Expression] = field(default_factory=dict)
     """Expressions that names other than columns stand for."""
-    hidden: Collection[str] = ()
-    """The names of items of SELECT that are computed after this clause."""
+    hidden: Mapping[str, str] = field(default_factory=dict)
+    """The names of items of SELECT that are computed after this clause, each with what to write instead."""
     refused: Collection[str] = ()
     """The names of items of SELECT that were refused, so that what refers to them is not."""
     parameters: Parameters = NO_PARAMETERS
@@ -182,16 +183,17 @@ class ExpressionBinder:
 
     def _no_column(self, name: syntax.Identifier) -> Refusal:
         """Return the refusal of a column that is not in the scope, with what may be meant."""
-        help_ = None
-        if name.name.lower() in self.hidden:
-            help_ = f"{self.clause} is computed before SELECT: write the expression of {name.name} again"
-        elif name.name.upper() == "ROWTIME":
+        written = name.name.upper()
+        help_ = self.hidden.get(name.name.lower())
+        if written == "ROWTIME":
             times = [
                 each for layer in self.scope.layers for each in layer if each.column.time_attribute
             ]
             help_ = f"event time is the column {times[0].name}" if times else None
-        elif name.name.upper() in MESSAGE_COLUMNS:
-            help_ = f"declare it, for connector 'kafka': {MESSAGE_COLUMNS[name.name.upper()]}"
+        elif written in MESSAGE_COLUMNS:
+            help_ = f"declare it, for connector 'kafka': {MESSAGE_COLUMNS[written]}"
+        elif written in _WITHOUT_ARGUMENTS and not name.quoted:
+            help_ = f"the function is written with brackets: {written}()"
         return _unknown_column(self.scope, name, None, help_)
 
 
