@@ -30,7 +30,6 @@ DELIVERIES: Final = ("exactly-once", "at-least-once", "at-most-once", "none")
 SHARDS_MAX: Final = 64
 """How many files a table may be written to."""
 
-
 POSITION_COLUMN: Final = "position"
 """The field of a sharded table with the root position of each row."""
 
@@ -41,6 +40,8 @@ FOLLOW: Final = "source.monitor-interval"
 
 METADATA: Final = "metadata"
 """The option with the metadata columns of a table that is read; scripts cannot set it."""
+IMAGES: Final = "images"
+"""The option of a table of events with the columns of the new row, then of the old: which are NOT NULL."""
 FILE_METADATA: Final = {"file": "STRING", "row": "BIGINT"}
 """The metadata of rows of files: the name of the file, and the row's number in it, from 0."""
 MESSAGE_METADATA: Final = {

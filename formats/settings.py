@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from fsql.compiler.connectors import NULL_FIELD
+from fsql.compiler.connectors import IMAGES, NULL_FIELD
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
 
 if TYPE_CHECKING:
@@ -51,6 +51,12 @@ class Settings:
     def reads_changes(self) -> bool:
         """Return whether the rows that are read from the table are changes."""
         return self._given.get("changes", APPEND) != APPEND
+
+    @property
+    def required_in_images(self) -> frozenset[int] | None:
+        """Return the columns that are NOT NULL in both images of a change event, if both are read."""
+        indexes = self._given.get(IMAGES)
+        return None if indexes is None else frozenset(map(int, filter(None, indexes.split(","))))
 
     def nulled_columns(self, columns: Schema) -> frozenset[str]:
         """Return the names of the columns whose malformed values are NULL.

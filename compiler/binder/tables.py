@@ -154,7 +154,7 @@ def scan_table(entry: TableEntry, context: Context, span: Span, *, row_time: boo
         entry.name,
         entry.ordinal,
         (*read.columns, *(each.column for each in entry.metadata)),
-        (*entry.options, (METADATA, keys)) if keys else entry.options,
+        (*entry.options, *read.options, *(((METADATA, keys),) if keys else ())),
         # The kind of time may depend on the other tables of the job; see `time_kinds`.
         TimeKind.OFFSET if entry.time is None else entry.time,
         read.event_time,

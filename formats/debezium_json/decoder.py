@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
@@ -19,6 +20,7 @@ from fsql.formats.malformed import (
     check_length,
     dead_letter,
 )
+from fsql.runtime.dictionaries import decode_dictionary
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
@@ -48,6 +50,12 @@ class _Change(NamedTuple):
     row: bytes
 
 
+class _Images(NamedTuple):
+    operation: str
+    new: bytes | None
+    old: bytes | None
+
+
 def make_decoder(columns: Schema, settings: Settings) -> Callable[[], LineDecoder]:
     """Return a factory of decoders, one for each split.
 
@@ -55,8 +63,16 @@ def make_decoder(columns: Schema, settings: Settings) -> Callable[[], LineDecode
         FsqlError: E534, if the maximum length of records exceeds the limit.
     """
     record_bytes_max = settings.record_bytes_max()
-    nulled = settings.nulled_columns(columns)
-    return lambda: DebeziumDecoder(columns, record_bytes_max, nulled)
+    required = settings.required_in_images
+    if required is None:
+        nulled = settings.nulled_columns(columns)
+        return lambda: DebeziumDecoder(columns, record_bytes_max, nulled)
+    image = tuple(
+        replace(column, nullable=index not in required)
+        for index, column in enumerate(columns[1 : 1 + len(columns) // 2])
+    )
+    nulled = settings.nulled_columns((columns[0], *image))
+    return lambda: ImagesDecoder((columns[0], *image), record_bytes_max, nulled)
 
 
 class DebeziumDecoder(SingleLineDecoder):
@@ -106,25 +122,107 @@ class DebeziumDecoder(SingleLineDecoder):
         Raises:
             MalformedError: if the record is not an event of a row.
         """
-        check_length(len(record), self.record_bytes_max)
-        if any(record.count(key) > 1 for key in _KEYS):
-            parse_object(record)  # raises the error for a duplicate key
-        event = _event(record)
-        payload = bytes(event.payload)
-        if payload != _NULL:
-            event = _event(payload)
-        operation = _KINDS.get(event.op or "")
-        if operation is None:
-            reason = "there is no kind of event: c, u, r or d"
-            if event.op is not None:
-                reason = f'the kind of event is "{event.op[:32]}", not c, u, r or d'
-            raise MalformedError(UNKNOWN_OPERATION, reason, "op")
-        field = "before" if operation == "-D" else "after"
-        row = bytes(event.before if operation == "-D" else event.after)
-        if row == _NULL:
-            reason = f'an event of kind "{event.op}" needs the row in "{field}"'
-            raise MalformedError(NULL_NOT_ALLOWED, reason, field)
-        return _Change(operation, row)
+        event = _event_of(record, self.record_bytes_max)
+        operation = _KINDS[event.op or ""]
+        return _Change(operation, _image(event, "before" if operation == "-D" else "after"))
+
+
+class ImagesDecoder(SingleLineDecoder):
+    """Decodes events into the kind of change, the columns of the new row, and those of the old one.
+
+    The kinds are `+I`, `+U` and `-D`; the first has no old row, and the last no new one.
+    """
+
+    skips_empty_lines = True
+
+    def __init__(self, columns: Schema, record_bytes_max: int, nulled: Collection[str]) -> None:
+        self.record_bytes_max = record_bytes_max
+        self._rows = JsonDecoder(columns[1:], record_bytes_max, nulled)
+
+    @property
+    def unknown_fields(self) -> int:
+        """Return the number of fields in rows that are not columns."""
+        return self._rows.unknown_fields
+
+    @property
+    def nulled_fields(self) -> int:
+        """Return the number of malformed values in rows that became NULL."""
+        return self._rows.nulled_fields
+
+    def decode(self, lines: Lines, first_row: int) -> DecodedRows:
+        """Return the rows of lines, none of which is empty; the first has the number `first_row`."""
+        events: list[_Images] = []
+        line_of: list[int] = []
+        faults: dict[int, MalformedError] = {}
+        for line in range(len(lines)):
+            try:
+                events.append(_images(lines.content(line), self.record_bytes_max))
+                line_of.append(line)
+            except MalformedError as error:
+                faults[line] = error
+        columns: list[pa.Array] = []
+        for images in ([each.new for each in events], [each.old for each in events]):
+            given = [index for index, image in enumerate(images) if image is not None]
+            made, rows, malformed = self._rows.decode(_lines_of(list(filter(None, images))), 0)
+            for each in malformed:
+                fault = MalformedError(each.code, each.reason, each.field)
+                faults.setdefault(line_of[given[each.row]], fault)
+            place = np.full(len(events), -1)
+            place[np.array(given, np.int64)[rows]] = np.arange(len(rows))
+            taken = pa.array(place, mask=place < 0)
+            columns += [decode_dictionary(column).take(taken) for column in made]
+        kept = [index for index, line in enumerate(line_of) if line not in faults]
+        operations = pa.array([events[index].operation for index in kept], pa.string())
+        numbers = first_row + np.array([line_of[index] for index in kept], np.int64)
+        indexes = pa.array(kept, pa.int64())
+        letters = [
+            dead_letter(lines, line, first_row + line, fault)
+            for line, fault in sorted(faults.items())
+        ]
+        return [operations, *(column.take(indexes) for column in columns)], numbers, letters
+
+
+def _images(record: bytes, record_bytes_max: int) -> _Images:
+    """Return the rows of an event.
+
+    Raises:
+        MalformedError: if the record is not an event with the rows of its kind.
+    """
+    event = _event_of(record, record_bytes_max)
+    if event.op == "d":
+        return _Images("-D", None, _image(event, "before"))
+    if event.op == "u":
+        return _Images("+U", _image(event, "after"), _image(event, "before"))
+    return _Images("+I", _image(event, "after"), None)
+
+
+def _image(event: _Event, field: str) -> bytes:
+    row = bytes(event.before if field == "before" else event.after)
+    if row == _NULL:
+        reason = f'an event of kind "{event.op}" needs the row in "{field}"'
+        raise MalformedError(NULL_NOT_ALLOWED, reason, field)
+    return row
+
+
+def _event_of(record: bytes, record_bytes_max: int) -> _Event:
+    """Return the event of a record, which may be in a field `payload`; its kind is known.
+
+    Raises:
+        MalformedError: if it is not an event of a row.
+    """
+    check_length(len(record), record_bytes_max)
+    if any(record.count(key) > 1 for key in _KEYS):
+        parse_object(record)  # raises the error for a duplicate key
+    event = _event(record)
+    payload = bytes(event.payload)
+    if payload != _NULL:
+        event = _event(payload)
+    if event.op in _KINDS:
+        return event
+    reason = "there is no kind of event: c, u, r or d"
+    if event.op is not None:
+        reason = f'the kind of event is "{event.op[:32]}", not c, u, r or d'
+    raise MalformedError(UNKNOWN_OPERATION, reason, "op")
 
 
 def _event(record: bytes) -> _Event:

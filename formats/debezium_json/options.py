@@ -17,10 +17,14 @@ FORMAT: Final = Format(
 An event has the fields `op`, `before` and `after`, and others, which are ignored; it may be in a field
 `payload`, as Debezium writes it with schemas.  The rows are those of format `json`.
 
-A table that is read has a PRIMARY KEY, and is the relation that the events make, as with `'changes' =
+A table that is read with a PRIMARY KEY is the relation that the events make, as with `'changes' =
 'upsert'`: `c` (create), `u` (update) and `r` (read) add the row in `after`, `d` (delete) removes the row with
 the key of the one in `before`.  An update never changes the key: Debezium writes a deletion and a creation
 for that.  Other kinds of events are malformed rows.
+
+Without a PRIMARY KEY `d` and `u` remove a row that equals the one in `before`, which has to be whole: in
+PostgreSQL with `REPLICA IDENTITY FULL`.  An update without it is a malformed row.  Its old row is removed and
+its new row added at once.
 
 Output has `before` and `after` only: an added row is `c`, or `u` with `before` NULL if it
 replaces one of an upsert table; a removed row is `d`.

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 import pytest
 
+from fsql.compiler.connectors import IMAGES
 from fsql.compiler.logical import TimeKind
 from fsql.compiler.pipeline import compile_script
 from fsql.compiler.sqltypes import Kind
@@ -62,6 +63,8 @@ def rows_of(random: Random, table: Table, rows_max: int = _ROWS) -> list[Row]:
     All texts of a table may be times, at a clock change of Europe.
     If the time of the table is the arrival of rows, it stands behind the values of each, and never goes back.
     """
+    if IMAGES in dict(table.options):
+        return _events_of(random, table, rows_max)
     clock = arrival = _NOON
     times = random.random() < 0.25
     rows: list[Row] = []
@@ -77,6 +80,26 @@ def rows_of(random: Random, table: Table, rows_max: int = _ROWS) -> list[Row]:
             row = (*values[:place], kind, *values[place:])
         rows.append((*row, arrival) if table.time is TimeKind.ARRIVAL else row)
     return rows
+
+
+def _events_of(random: Random, table: Table, rows_max: int) -> list[Row]:
+    """Return random changes of a table without a key, with the new row and the old one of each."""
+    width = len(table.columns) // 2
+    absent: tuple[Value, ...] = (None,) * width
+    there: list[tuple[Value, ...]] = []
+    events: list[Row] = []
+    for _ in range(random.randint(0, rows_max)):
+        kind = random.choice(("+I", "+U", "-D")) if there else "+I"
+        new = old = absent
+        if kind != "+I":
+            old = there.pop(random.randrange(len(there)))
+        if kind != "-D":
+            clock = _NOON + len(events) * 1_000_000
+            columns = table.columns[1 : 1 + width]
+            new = tuple(_value(random, column, clock, times=False) for column in columns)
+            there.append(new)
+        events.append((kind, *new, *old))
+    return events
 
 
 def _operation(table: Table) -> tuple[int | None, Sequence[Value]]:

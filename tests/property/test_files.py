@@ -86,8 +86,22 @@ def line(random: Random, columns: Schema, row: Row) -> str:
         for column, value in zip(columns, row, strict=True)
         if value is not None or random.random() < 0.5
     }
+    if columns[-1].name.startswith("before."):
+        return json.dumps(_event(fields))
     names = random.sample(list(fields), k=len(fields)) if random.random() < 0.2 else fields
     return json.dumps({name: fields[name] for name in names}, ensure_ascii=random.random() < 0.5)
+
+
+def _event(fields: dict[str, object]) -> dict[str, object]:
+    """Return a change event; `fields` are the kind, the columns of the new row and those of the old one."""
+    kind = fields.pop("op")
+    old = {k.removeprefix("before."): v for k, v in fields.items() if k.startswith("before.")}
+    new = {name: value for name, value in fields.items() if not name.startswith("before.")}
+    return {
+        "before": None if kind == "+I" else old,
+        "after": None if kind == "-D" else new,
+        "op": {"+I": "c", "+U": "u", "-D": "d"}[str(kind)],
+    }
 
 
 def write_case(random: Random, case: Case, directory: Path) -> None:

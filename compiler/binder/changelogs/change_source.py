@@ -2,7 +2,8 @@
 
 The kind of a change is in a field that is not a column of the table, as a sink writes it. NULL counts as
 `+U`. With a PRIMARY KEY `-U` is ignored, because the `+U` after it replaces the row; so upserts and
-retractions of one key are read in the same way. Without one `-U` and `-D` remove an equal row.
+retractions of one key are read in the same way. Without one `-U` and `-D` remove an equal row. An event with
+the old row and the new one removes the one and adds the other at its position.
 """
 
 from __future__ import annotations
@@ -13,11 +14,14 @@ from typing import TYPE_CHECKING, Final
 from fsql.compiler.binder.changelogs.changes import operation_column
 from fsql.compiler.binder.expressions.operators import call
 from fsql.compiler.binder.joins.join import shift_columns
+from fsql.compiler.binder.pending import replace_pending
 from fsql.compiler.binder.relation import project
 from fsql.compiler.binder.report import not_implemented, refusal
+from fsql.compiler.connectors import IMAGES
 from fsql.compiler.diagnostics import Label
 from fsql.compiler.expression import ColumnRef, Expression, Literal
-from fsql.compiler.logical import ApplyChanges, Changes, Filter, Plan
+from fsql.compiler.functions.null_safe import instead_of_null
+from fsql.compiler.logical import ApplyChanges, Changes, Filter, Plan, Scan, Union
 from fsql.compiler.schema import Column
 from fsql.compiler.sqltypes import BOOLEAN, STRING
 
@@ -32,10 +36,11 @@ _OPERATION: Final = ColumnRef(STRING, nullable=True, index=0)
 
 @dataclass(frozen=True, slots=True)
 class ChangeColumns:
-    """The columns that are read from a table, and event time as an expression over them."""
+    """The columns that are read from a table, event time as an expression over them, and added options."""
 
     columns: Schema
     event_time: Expression | None
+    options: tuple[tuple[str, str], ...] = ()
 
 
 def is_change_source(entry: TableEntry) -> bool:
@@ -72,6 +77,8 @@ def read_columns(entry: TableEntry, context: Context, span: Span) -> ChangeColum
     if entry.primary_key is None:
         _check_whole_rows(entry, span)
     operation = operation_column(entry, Changes.UPSERT, span)
+    if entry.primary_key is None and _has_envelope(entry):
+        return _both_images(entry, operation, context)
     key = entry.primary_key or ()
     columns = tuple(
         replace(column, nullable=column.nullable and index not in key)
@@ -83,21 +90,41 @@ def read_columns(entry: TableEntry, context: Context, span: Span) -> ChangeColum
     return ChangeColumns((Column(operation, STRING), *columns), event_time)
 
 
+def _both_images(entry: TableEntry, operation: str, context: Context) -> ChangeColumns:
+    """Return the columns of events without a key: of the new row and of the old one, which may be missing."""
+    width = len(entry.columns)
+    new = tuple(replace(each, nullable=True, time_attribute=False) for each in entry.columns)
+    old = tuple(replace(each, name=f"before.{each.name}") for each in new)
+
+    def of_either(part: Expression) -> Expression | None:
+        if not isinstance(part, ColumnRef):
+            return None
+        return call(
+            "coalesce",
+            *(ColumnRef(part.type, nullable=True, index=i + part.index) for i in (1, 1 + width)),
+        )
+
+    event_time = entry.event_time
+    if event_time is not None:
+        event_time = replace_pending(event_time, of_either, context.source_spans)
+    required = ",".join(str(i) for i, each in enumerate(entry.columns) if not each.nullable)
+    return ChangeColumns((Column(operation, STRING), *new, *old), event_time, ((IMAGES, required),))
+
+
 def _check_whole_rows(entry: TableEntry, span: Span) -> None:
     """Check that a table without a key can be read as changes: an equal row is removed.
 
     Raises:
         Refusal: E301, E311.
     """
-    if _has_envelope(entry) or entry.option("changes") != Changes.RETRACT.value:
+    if entry.option("changes") not in {None, Changes.RETRACT.value}:
         raise refusal(
             "E311",
             f'table "{entry.name}" is read as changes, and has no PRIMARY KEY',
             span,
             secondary=(Label(entry.span, "declared without one"),),
             note="a row replaces the row of its key",
-            help="add PRIMARY KEY (…) NOT ENFORCED"
-            + ("" if _has_envelope(entry) else ", or write 'changes' = 'retract' for whole rows"),
+            help="add PRIMARY KEY (…) NOT ENFORCED, or write 'changes' = 'retract' for whole rows",
         )
     if entry.metadata:
         raise not_implemented(
@@ -107,17 +134,25 @@ def _check_whole_rows(entry: TableEntry, span: Span) -> None:
         )
 
 
-def apply_changes(entry: TableEntry, changes: Plan, context: Context, span: Span) -> Plan:
+def apply_changes(entry: TableEntry, changes: Scan, context: Context, span: Span) -> Plan:
     """Return the table that results from the changes, with the declared columns."""
     schema = changes.schema
     read = (*entry.columns, *(each.column for each in entry.metadata))
     names = [column.name for column in read]
     columns = [ColumnRef(column.type, column.nullable, i) for i, column in enumerate(schema)]
     if entry.primary_key is None:
+        rows: Plan = changes
         is_added = call("and", _operation_is_not("-U"), _operation_is_not("-D"))
-        rows = ApplyChanges(changes, tuple(columns[1:]), is_added, (), counted=True)
-        context.source_spans.add(rows, span)
-        return rows
+        if _has_envelope(entry):
+            rows = _images(entry, changes, context, span)
+            is_added = ColumnRef(BOOLEAN, nullable=False, index=0)
+        values = tuple(
+            ColumnRef(column.type, column.nullable, i)
+            for i, column in enumerate(rows.schema[1:], start=1)
+        )
+        table = ApplyChanges(rows, values, is_added, (), counted=True)
+        context.source_spans.add(table, span)
+        return table
     keys = [1 + index for index in entry.primary_key]
     order = [*keys, *(i for i in range(1, len(schema)) if i not in keys)]
     table = ApplyChanges(
@@ -130,6 +165,28 @@ def apply_changes(entry: TableEntry, changes: Plan, context: Context, span: Span
         ColumnRef(schema[i].type, schema[i].nullable, order.index(i)) for i in range(1, len(schema))
     ]
     return project(table, declared, names)
+
+
+def _images(entry: TableEntry, events: Scan, context: Context, span: Span) -> Plan:
+    """Return the new row and the old row of each event, with whether it is the new one."""
+    again = Scan(events.table, context.scan_numbers.take(1, span))
+    context.source_spans.add(again, span)
+    width = len(entry.columns)
+    branches = []
+    for scan, lacks, added, first in ((events, "-D", True, 1), (again, "+I", False, 1 + width)):
+        image: list[Expression] = []
+        for index, each in enumerate(entry.columns):
+            value = ColumnRef(each.type, nullable=True, index=first + index)
+            image.append(value if each.nullable else _not_null(value))
+        has = Literal(BOOLEAN, nullable=False, value=added)
+        names = ["added", *(each.name for each in entry.columns)]
+        branches.append(project(Filter(scan, _operation_is_not(lacks)), [has, *image], names))
+    return Union(tuple(branches))
+
+
+def _not_null(value: Expression) -> Expression:
+    """Return a value that is not NULL in the rows that are left: the other argument is never used."""
+    return call("coalesce", value, instead_of_null(value.type))
 
 
 def _operation_is_not(operation: str) -> Expression:

@@ -95,3 +95,72 @@ def test_malformed_events_are_rejects(among: tuple[str, ...], tmp_path: Path) ->
         "there is no kind of event: c, u, r or d",
         'the kind of event is "t", not c, u, r or d',
     ]
+
+
+WITHOUT_KEY: Final = """
+    CREATE TABLE u (k BIGINT NOT NULL, v STRING) WITH (
+        'connector' = 'file', 'path' = 'u', 'format' = 'debezium-json',
+        'on_error' = '${on_error}', 'rejects_path' = 'rejects'
+    );
+    CREATE TABLE o (k BIGINT NOT NULL, v STRING) WITH ('connector' = 'file', 'path' = 'o');
+    INSERT INTO o SELECT k, v FROM u;
+"""
+
+
+def run_without_key(directory: Path, *lines: str, on_error: str = "reject") -> list[str]:
+    """Return the lines that are written by a table without a PRIMARY KEY."""
+    (directory / "u").write_text("".join(f"{line}\n" for line in lines))
+    session = fsql.Session(base_directory=directory, parameters={"on_error": on_error})
+    session.run(WITHOUT_KEY)
+    return (directory / "o").read_text().splitlines()
+
+
+def test_without_a_key_the_old_row_is_removed(tmp_path: Path) -> None:
+    assert run_without_key(
+        tmp_path,
+        '{"before":null,"after":{"k":1,"v":"a"},"op":"c"}',
+        '{"payload":{"after":{"k":1,"v":"a"},"op":"r"}}',
+        '{"before":{"v":"a","k":1},"after":{"k":1},"op":"u"}',
+        '{"before":{"k":1,"v":"a"},"after":{"k":1,"v":"a"},"op":"u"}',
+        '{"before":{"k":1,"v":null},"op":"d"}',
+        '{"before":{"k":1,"v":"a"},"after":{"k":2,"v":"b"},"op":"u"}',
+    ) == [
+        '{"op":"+I","k":1,"v":"a"}',
+        '{"op":"+I","k":1,"v":"a"}',
+        '{"op":"-D","k":1,"v":"a"}',
+        '{"op":"+I","k":1,"v":null}',
+        '{"op":"-D","k":1,"v":null}',
+        '{"op":"-D","k":1,"v":"a"}',
+        '{"op":"+I","k":2,"v":"b"}',
+    ]
+
+
+def test_without_a_key_both_rows_of_an_event_are_checked(tmp_path: Path) -> None:
+    good = '{"after":{"k":1},"op":"c"}'
+    malformed = (
+        ('{"after":{"k":1},"op":"u"}', "FSQL-E521", "before"),
+        ('{"before":{"k":1},"op":"u"}', "FSQL-E521", "after"),
+        ('{"before":{"k":"1"},"after":{"k":1},"op":"u"}', "FSQL-E513", "k"),
+        ('{"before":{"k":1},"after":{"v":"x"},"op":"u"}', "FSQL-E521", "k"),
+        ('{"before":{"v":"x"},"op":"d"}', "FSQL-E521", "k"),
+        ('{"before":{"k":1},"after":{"k":2},"op":"x"}', "FSQL-E524", "op"),
+        ("{", "FSQL-E511", ""),
+    )
+    written = run_without_key(tmp_path, good, *(line for line, _, _ in malformed), good)
+    assert written == 2 * ['{"op":"+I","k":1,"v":null}']
+    rejects = [json.loads(line) for line in (tmp_path / "rejects").read_text().splitlines()]
+    assert [(each["excerpt"], each["code"], each["field"]) for each in rejects] == list(malformed)
+    assert [each["row"] for each in rejects] == list(range(1, 8))
+
+
+def test_a_malformed_value_is_null_in_both_rows(tmp_path: Path) -> None:
+    assert run_without_key(
+        tmp_path,
+        '{"after":{"k":1,"v":5},"op":"c"}',
+        '{"before":{"k":1,"v":5},"after":{"k":1,"v":"b"},"op":"u"}',
+        on_error="null_field",
+    ) == [
+        '{"op":"+I","k":1,"v":null}',
+        '{"op":"-D","k":1,"v":null}',
+        '{"op":"+I","k":1,"v":"b"}',
+    ]
