@@ -23,7 +23,6 @@ from fsql.compiler.binder.over.unordered_frames import (
     keeps_all_rows,
 )
 from fsql.compiler.binder.pending import RunningValue, replace_pending
-from fsql.compiler.binder.report import not_implemented
 from fsql.compiler.expression import AggregateCall, ColumnRef, Expression
 from fsql.compiler.logical import Over, OverCall, Plan, RankFunction, append_only
 
@@ -126,12 +125,6 @@ def add_running(
     grouped = _group_calls(plan, collector, carry)
     columns: dict[int, int] = {}
     first_span = collector.first_span or next(span for _, _, span in grouped.ranks)
-    if grouped.in_sequence and not append_only(plan):
-        raise not_implemented(
-            "OVER on rows that can be retracted",
-            first_span,
-            help="write an order: OVER (PARTITION BY k ORDER BY x)",
-        )
     context = Context(emit, first_span, collector.source_spans)
     plan, ties = number_ties(plan, grouped.in_sequence, grouped.steps(), context)
     plan = _in_sequence(plan, grouped, collector.source_spans, columns)

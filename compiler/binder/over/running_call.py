@@ -43,20 +43,21 @@ class RunningCall:
     def is_ranked(self, plan: Plan) -> bool:
         """Return whether the rows of its frame are found by their ranks among the rows of `plan`."""
         of_rows = self.frame is None or self.frame.rows_between is not None
-        if self.whole or not self.keys or not of_rows or self.call.preceding is None:
+        if self.whole or not of_rows or self.call.preceding is None:
             return False
-        return not self._is_in_order_of_time(plan)
+        return not self._is_in_sequence(plan)
 
     def is_total(self, plan: Plan) -> bool:
         """Return whether its frame is found by the positions of rows, and other rows may change it."""
-        if self.whole or not self.keys or self.is_ranked(plan):
+        if self.whole or self.is_ranked(plan):
             return False
-        return not (self.timed and self._is_in_order_of_time(plan))
+        return not (self.timed and self._is_in_sequence(plan))
 
-    def _is_in_order_of_time(self, plan: Plan) -> bool:
+    def _is_in_sequence(self, plan: Plan) -> bool:
+        """Return whether rows come in its order: the total order, or that of event time."""
         order = self.order
         by_time = isinstance(order, ColumnRef) and plan.schema[order.index].time_attribute
-        return by_time and append_only(plan)
+        return (by_time or not self.keys) and append_only(plan)
 
     def rewrite(
         self, carry: Callable[[Expression], Expression], source_spans: SourceSpans

@@ -136,7 +136,7 @@ def _number(
         (each.unit == "ROWS" and not _has_offset(each)) or _tells_rows_apart(each)
         for each in frames
     )
-    if by_rows and not ties and not is_unique(plan, ordering):
+    if by_rows and not ties and not (order and is_unique(plan, ordering)):
         equal = (*partition, *(key.expression for key in order))
         number = RankCall(RankFunction.ROW_NUMBER, equal, order)
         rows = rank(rows, number, "number", None, span)
