@@ -4,6 +4,9 @@ Each of its rows is a version of its key, as in an append-only table; a deletion
 present.  So a temporal join reads the rows with a column that says whether the version is present, instead of
 the table that they make.  A row that a view filters out is a version that is not present either.
 
+The left side may be such a table, too: its changes are joined with the versions of their times, and make the
+result, in the order of event time.
+
     the changes   →  Project: the columns of the table, and whether the row is present
                   →  the temporal join, which finds the last version
                   →  Filter: versions that are present; for LEFT JOIN, NULL instead of the others
@@ -17,7 +20,7 @@ from typing import TYPE_CHECKING, Final
 from fsql.compiler.binder.expressions.operators import call
 from fsql.compiler.binder.joins.version_views import carry_columns
 from fsql.compiler.binder.relation import column_refs, filter_relation
-from fsql.compiler.expression import Case, Literal
+from fsql.compiler.expression import Case, ColumnRef, Literal
 from fsql.compiler.logical import (
     ApplyChanges,
     Filter,
@@ -99,6 +102,64 @@ def only_present(kind: JoinKind, joined: Plan, width: int) -> Plan:
             for each in columns[width:]
         ]
     return Project(joined, tuple(columns), tuple(column.name for column in joined.schema[:-1]))
+
+
+def found_beside_changes(joined: Plan, width: int, key: int | None) -> Plan:
+    """Return changes of a left side joined with versions: both sides, whether there is one, and the change.
+
+    The left side has `width` columns, and then whether the change is present.  `key` is a column of the right
+    that is NULL without a version; if it is None, the last column says whether the version is present.
+    """
+    columns = column_refs(joined)
+    own, present, others = columns[:width], columns[width], columns[width + 1 :]
+    names = [column.name for column in joined.schema]
+    del names[width]
+    if key is None:
+        found = call("coalesce", others.pop(), _truth(value=False))
+        del names[-1]
+    else:
+        found = call("is_not_null", others[key])
+    return Project(joined, (*own, *others, found, present), (*names, "found", _PRESENT))
+
+
+def last_changes(
+    kind: JoinKind, joined: Plan, width: int, key: Sequence[int], matches: Expression
+) -> Plan:
+    """Return the table that the changes of the left make, with the versions that match.
+
+    `joined` ends with whether a version is found and the change is present.
+    """
+    *columns, _, present = column_refs(joined)
+    whole = Project(
+        joined,
+        (*columns, matches, present),
+        tuple(column.name for column in joined.schema),
+    )
+    *columns, matched, present = column_refs(whole)
+    if kind is JoinKind.INNER:
+        present = call("and", present, matched)
+    else:
+        columns[width:] = [
+            Case(
+                each.type,
+                nullable=True,
+                branches=((matched, each),),
+                otherwise=Literal(each.type, nullable=True, value=None),
+            )
+            for each in columns[width:]
+        ]
+    names = tuple(column.name for column in joined.schema[:-2])
+    rows = Project(whole, (*columns, present), (*names, _PRESENT))
+    made = [ColumnRef(each.type, each.nullable, i) for i, each in enumerate(rows.schema)][:-1]
+    order = [*key, *(index for index in range(len(made)) if index not in key)]
+    table = ApplyChanges(
+        rows,
+        tuple(made[index] for index in key),
+        column_refs(rows)[-1],
+        tuple(made[index] for index in order[len(key) :]),
+    )
+    own = column_refs(table)
+    return Project(table, tuple(own[order.index(index)] for index in range(len(made))), names)
 
 
 def _truth(*, value: bool) -> Expression:

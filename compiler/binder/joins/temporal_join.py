@@ -14,6 +14,8 @@ from fsql.compiler.binder.expressions.operators import call, combine_balanced
 from fsql.compiler.binder.expressions.row_time import is_row_time, is_row_time_call
 from fsql.compiler.binder.joins.changed_versions import (
     changed_versions,
+    found_beside_changes,
+    last_changes,
     only_present,
     with_condition,
 )
@@ -40,6 +42,7 @@ from fsql.compiler.expression import (
     Literal,
 )
 from fsql.compiler.logical import (
+    ApplyChanges,
     Filter,
     JoinKind,
     Plan,
@@ -47,6 +50,7 @@ from fsql.compiler.logical import (
     Scan,
     TimeKind,
     append_only,
+    operators,
     tables,
 )
 from fsql.compiler.node import walk
@@ -78,21 +82,19 @@ def join_versions(
     """
     assert isinstance(clause.right, syntax.TableReference)
     span, at, kind = clause.right.span, clause.right.system_time, JoinKind(clause.kind)
-    written = at if isinstance(at, syntax.FunctionCall) and is_row_time_call(at) else None
-    if written is None and not isinstance(at, syntax.ColumnReference):
+    rows, left_key = _left_rows(left, span)
+    time = None
+    if isinstance(at, syntax.ColumnReference):
+        time = event_time_field(rows, at, context.source_spans)
+    elif not (isinstance(at, syntax.FunctionCall) and is_row_time_call(at)):
         raise _invalid(
             "FOR SYSTEM_TIME AS OF an expression", span, "name a column of the left side"
         )
-    if not append_only(left.plan):
-        raise refusal("E310", "temporal join of rows that can be retracted", span)
-    time = None
-    if isinstance(at, syntax.ColumnReference):
-        time = event_time_field(left, at, context.source_spans)
     changed = changed_versions(right.plan)
     right, primary, versions = _versions(right, changed, span, context)
-    if written is not None and versions is not None:
+    if isinstance(at, syntax.FunctionCall) and versions is not None:
         raise _invalid(
-            f"FOR SYSTEM_TIME AS OF {written.name.parts[-1].name.upper()}() of a table that has event time",
+            f"FOR SYSTEM_TIME AS OF {at.name.parts[-1].name.upper()}() of a table that has event time",
             span,
             "name a column of the left side; for the time of its rows, declare it in CREATE TABLE: proc AS"
             " PROCTIME()",
@@ -100,24 +102,26 @@ def join_versions(
     pairs, rest = _matched_keys(left, right, primary, on, context, span)
     if versions is None:
         right, rest = _filtered(left, right, rest, context, changed=changed is not None)
+    found_kind = kind if left_key is None else JoinKind.LEFT
     if versions is None or time is None:
         read_first(right.plan, left.plan, context)
-        plan = with_rows_at_rest(kind, left.plan, right.plan, pairs)
+        plan = with_rows_at_rest(found_kind, rows.plan, right.plan, pairs)
     else:
         plan = with_versions(
-            kind,
-            VersionedSide(left.plan, time.index, tuple(mine for mine, _ in pairs)),
+            found_kind,
+            VersionedSide(rows.plan, time.index, tuple(mine for mine, _ in pairs)),
             VersionedSide(right.plan, versions, tuple(theirs for _, theirs in pairs)),
             context,
             span,
         )
+    if left_key is not None:
+        plan = found_beside_changes(plan, left.width, None if changed is not None else primary[0])
+        matches = _matches(plan, rest, len(plan.schema) - 2, context)
+        plan = last_changes(kind, plan, left.width, left_key, matches)
+        return Relation(plan, rename_fields(side_by_side(left, right), plan))
     if changed is not None:
         plan = only_present(kind, plan, left.width)
-    rest = _over(plan, rest, context)
-    if kind is JoinKind.INNER:
-        plan = filter_relation(plan, rest)
-    elif rest:
-        plan = _matching(plan, rest, left.width, primary[0])
+    plan = _where(kind, plan, _over(plan, rest, context), left.width, primary[0])
     return Relation(plan, rename_fields(side_by_side(left, right), plan))
 
 
@@ -132,6 +136,50 @@ def _over(plan: Plan, conditions: Sequence[Expression], context: Context) -> lis
         )
         for each in conditions
     ]
+
+
+def _left_rows(left: Relation, span: Span) -> tuple[Relation, tuple[int, ...] | None]:
+    """Return the rows of the left, and None; of a table of changes its changes, and its key.
+
+    Raises:
+        Refusal: E310 for other rows that can be retracted.
+    """
+    if append_only(left.plan):
+        return left, None
+    changed = changed_versions(left.plan)
+    if changed is None or any(
+        isinstance(node, ApplyChanges) and node.counted for node in operators(left.plan)
+    ):
+        raise refusal(
+            "E310",
+            "temporal join of rows that can be retracted",
+            span,
+            help="the left side may be a table that is read as changes by its PRIMARY KEY, or a view that"
+            " filters it",
+        )
+    return with_columns(left.fields, changed.plan), changed.key
+
+
+def _matches(
+    joined: Plan, conditions: Sequence[Expression], found: int, context: Context
+) -> Expression:
+    """Return whether a version is found, by a column, for which the conditions are TRUE."""
+    there = column_refs(joined)[found]
+    if not conditions:
+        return there
+    condition = combine_balanced("and", _over(joined, conditions, context))
+    never = Literal(BOOLEAN, nullable=False, value=False)
+    whole = Case(BOOLEAN, nullable=True, branches=((there, condition),), otherwise=never)
+    return call("coalesce", whole, never)
+
+
+def _where(
+    kind: JoinKind, joined: Plan, conditions: Sequence[Expression], width: int, key: int
+) -> Plan:
+    """Return a join with its further conditions; for `width` and `key` see `_matching`."""
+    if kind is JoinKind.INNER:
+        return filter_relation(joined, conditions)
+    return _matching(joined, conditions, width, key) if conditions else joined
 
 
 def _matching(joined: Plan, conditions: Sequence[Expression], width: int, key: int) -> Plan:
