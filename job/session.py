@@ -169,7 +169,7 @@ class Session:
         *,
         event_time: str | None = None,
         delay: dt.timedelta | str = dt.timedelta(0),
-        key: Sequence[str] = (),
+        key: Sequence[str] | str = (),
     ) -> None:
         """Declare a table of the session, which `insert` fills.
 
@@ -180,16 +180,17 @@ class Session:
             event_time: the event-time column; without one, rows are ordered by their number.
             delay: by how much a row may be older than the greatest event time so far without being late; a
                 `timedelta`, or a text such as "5 s" with the units of options of tables.
-            key: columns of the key; with a key, the rows are changes, and replace the row of their key.
+            key: columns of the key, or the name of the only one; with a key, the rows are changes, and replace the row of their key.
 
         Raises:
             QueryError: if a type or a column is not valid.
             ConnectorError: if a type of Python has no SQL type, or the delay is not a duration.
             SessionError: if the session has a table of that name, or is closed.
         """
+        keys = (key,) if isinstance(key, str) else tuple(key)
         with raise_typed_errors(), self._live.use():
             declared = TableDeclaration(
-                name, columns_as_declared(name, columns), event_time, delay, tuple(key)
+                name, columns_as_declared(name, columns), event_time, delay, keys
             )
             memory = Memory(declared.statement, {})
             all_columns = f"SELECT * FROM {quote(name)}"  # noqa: S608 - it is quoted

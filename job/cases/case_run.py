@@ -190,18 +190,18 @@ def _with_late_rows(compiled: Compiled, names: AbstractSet[str]) -> Compiled:
 
 
 def _check_names(compiled: Compiled, file: CaseFile, case: Case) -> None:
-    read = [table.name for table in compiled.job.tables]
+    read = [table.name for table in compiled.job.tables if table.name != ONE_ROW]
     written = [output_name(insert.sink) for insert in compiled.job.inserts]
     for block in (*case.inputs, *case.expected):
         there = read if block.role in {INPUT, "rejects"} else written
         if block.role != ERROR and block.name not in there:
             does = "reads" if there is read else "writes"
             near = near_name(block.name, there)
-            helps = (f"it {does} {near or ', '.join(there)}",)
+            helps = (f"it {does} {near or ', '.join(there) or 'none'}",)
             raise _wrong(file, block, f'the script {does} no table "{block.name}"', helps)
     given = {block.name for block in case.inputs}
     for name in read:
-        if name not in given and name != ONE_ROW:
+        if name not in given:
             message = f'the case has no rows for table "{name}"'
             helps = (f"write a block ```json input {name}; it may be empty",)
             raise _wrong(file, case, message, helps)

@@ -281,3 +281,7 @@ def test_what_does_not_fit_the_script(cases: Path) -> None:
 def test_a_query_without_from_needs_no_input(cases: Path) -> None:
     cases.write_text('```sql\nSELECT 1 AS one;\n```\n\n```json output result\n{"one": 1}\n```\n')
     assert fsql("test", "-q", cases.name) == (0, "", "")
+    cases.write_text("```sql\nSELECT 1 AS one;\n```\n\n```json input t\n```\n")
+    out = fsql("test", "-q", cases.name).out
+    assert 'error[FSQL-E712]: the script reads no table "t"' in out
+    assert "= help: it reads none\n" in out

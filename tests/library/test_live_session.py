@@ -162,9 +162,10 @@ def test_a_table_that_lags_holds_a_join_back() -> None:
         assert list(joined) == [("+I", {"item": 1, "price": 7, "asked": 6})]
 
 
-def test_rows_of_a_table_with_a_key_are_changes() -> None:
+@pytest.mark.parametrize("key", ["id", ["id"]])
+def test_rows_of_a_table_with_a_key_are_changes(key: str | list[str]) -> None:
     with fsql.Session() as session:
-        session.declare("users", {"id": "BIGINT", "name": "STRING"}, key=["id"])
+        session.declare("users", {"id": "BIGINT", "name": "STRING"}, key=key)
         counts = session.open("SELECT name, COUNT(*) AS n FROM users GROUP BY name")
         session.insert("users", [(1, "a"), (2, "a")])
         assert counts.table().to_pylist() == [{"name": "a", "n": 2}]
