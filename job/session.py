@@ -180,7 +180,8 @@ class Session:
             event_time: the event-time column; without one, rows are ordered by their number.
             delay: by how much a row may be older than the greatest event time so far without being late; a
                 `timedelta`, or a text such as "5 s" with the units of options of tables.
-            key: columns of the key, or the name of the only one; with a key, the rows are changes, and replace the row of their key.
+            key: columns of the key, or the name of the only one; with a key, the rows are changes, and
+                replace the row of their key.
 
         Raises:
             QueryError: if a type or a column is not valid.
