@@ -27,13 +27,14 @@ def sql_text(annotation: object) -> str | None:
 
     >>> sql_text(int), sql_text(list[str]), sql_text(dict[str, float]), sql_text(complex)
     ('BIGINT', 'ARRAY<STRING>', 'MAP<STRING, DOUBLE>', None)
+    >>> sql_text(dict[str])  # the type of the values is missing
     """
     origin = typing.get_origin(annotation)
     if origin in {list, dict}:
+        name, count = ("ARRAY", 1) if origin is list else ("MAP", 2)
         parts = [sql_text(each) for each in typing.get_args(annotation)]
-        if None in parts:
+        if None in parts or len(parts) != count:
             return None
-        name = "ARRAY" if origin is list else "MAP"
         return f"{name}<{', '.join(filter(None, parts))}>"
     # A value that is not a type may not have a hash.
     return SQL_TYPES.get(annotation) if isinstance(annotation, type) else None

@@ -16,6 +16,10 @@ if TYPE_CHECKING:
 _DeclaredT = TypeVar("_DeclaredT", bound="Callable[..., object]")
 _AggregateT = TypeVar("_AggregateT", bound="type[Any]")
 _ATTRIBUTE: Final = "__fsql_udf__"
+_POSITIONAL: Final = frozenset(
+    {inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD}
+)
+_NOT_BY_POSITION: Final = "does not take one argument by its position; write a parameter for each"
 _WRITE: Final = 'write the types: @udf(["STRING"], "BIGINT")'
 
 
@@ -87,13 +91,17 @@ def _annotated(function: Callable[..., object]) -> Declaration:
     """Return the declaration of a function by its annotations.
 
     Raises:
-        TypeError: if a parameter or the result has none, or one without an SQL type.
+        TypeError: if a parameter or the result has none, or one without an SQL type; if a parameter has
+            several arguments, or is given by its name.
     """
     name = getattr(function, "__name__", str(function))
     try:
         signature, hints = inspect.signature(function), typing.get_type_hints(function)
     except (TypeError, ValueError, NameError) as error:
         raise TypeError(f"the annotations of {name} cannot be read: {error}; {_WRITE}") from error
+    for each in signature.parameters.values():
+        if each.kind not in _POSITIONAL:
+            raise TypeError(f'parameter "{each.name}" of {name} {_NOT_BY_POSITION}')
     named = [(f'parameter "{each}"', hints.get(each)) for each in signature.parameters]
     found, nullable = [], False
     for what, annotation in (*named, ("the result", hints.get("return"))):

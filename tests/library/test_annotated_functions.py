@@ -37,8 +37,17 @@ def test_annotations_that_are_no_sql_types() -> None:
     def called(get: Callable[[], str]) -> str:
         return get()
 
+    def all_of(*numbers: int) -> int:
+        return sum(numbers)
+
+    def named(number: int, *, factor: int) -> int:
+        return number * factor
+
+    position = "does not take one argument by its position; write a parameter for each"
     write = 'write the types: @udf(["STRING"], "BIGINT")'
     refused: dict[Callable[..., object], str] = {
+        all_of: f'parameter "numbers" of all_of {position}',
+        named: f'parameter "factor" of named {position}',
         len: f'parameter "obj" of len has no annotation; {write}',
         root: f"the result of root has the annotation <class 'complex'>, which is no SQL type; {write}",
         called: f"the annotations of called cannot be read: name 'Callable' is not defined; {write}",
