@@ -29,6 +29,7 @@ from fsql.compiler.logical import (
     Scan,
     TimeKind,
     ToChangelog,
+    Union,
     WindowAggregate,
     operators,
 )
@@ -174,9 +175,17 @@ def _reason(node: Plan) -> str | None:
             reason = "the ranks are updating: a later row may replace a row of any age"
         case Join(time_range=None, once=False):
             reason = "after a join without a time range, rows are not in the order of event time"
+        case Union() if _loses_time(node):
+            reason = "no column is event time in all rows: a FULL JOIN or UNION has rows of each side alone"
         case _:
             pass
     return reason
+
+
+def _loses_time(union: Union) -> bool:
+    """Return whether all branches have event time, but in different columns."""
+    timed = [any(column.time_attribute for column in each.schema) for each in union.branches]
+    return all(timed) and not any(column.time_attribute for column in union.schema)
 
 
 def _how_to_keep(plan: Plan) -> str | None:
@@ -191,6 +200,8 @@ def _how_to_keep(plan: Plan) -> str | None:
         )
     if ranks:
         return "rank the rows of windows: PARTITION BY window_start, window_end, …"
+    if any(isinstance(node, Union) and _loses_time(node) for node in operators(plan)):
+        return "write LEFT JOIN, which keeps that of the left side, or UNION ALL of the times in one column"
     return _join_in_time(plan)
 
 
