@@ -13,7 +13,6 @@ _UNITS_US: Final = {
     "h": 3_600_000_000,
     "d": 86_400_000_000,
 }
-UNITS: Final = tuple(_UNITS_US)
 DURATION_US_MAX: Final = 3_650_000 * _UNITS_US["d"]
 """Ten thousand years: as long as there are timestamps."""
 

@@ -44,15 +44,6 @@ class EqualBounds(NamedTuple):
     delay_us: int
 
 
-def change_delays_us(plan: Plan) -> Delays:
-    """Return the columns with bounds of windows, each with the delay after which its rows do not change.
-
-    Rows with the bound b are added and removed at positions up to (`close_time(b)`, PUNCTUATION), with this
-    delay and the grain of the plan.
-    """
-    return _delays_of_plans(plan)[plan]
-
-
 def equal_bounds(join: Join) -> EqualBounds | None:
     """Return the key of a join by which windows that have closed on both sides are known.
 

@@ -24,11 +24,9 @@ from fsql.compiler.binder.ddl.time_kinds import decide_times
 from fsql.compiler.binder.ddl.time_to_live import TimeToLive, is_setting, read_setting
 from fsql.compiler.binder.ddl.topic_options import with_key_of_query
 from fsql.compiler.binder.ddl.views import create_view, warn_of_changed_rows
+from fsql.compiler.binder.expressions.doubtful_expressions import doubtful_expressions
 from fsql.compiler.binder.expressions.doubtful_patterns import doubtful_patterns
-from fsql.compiler.binder.expressions.json_queries import queries_of_several
-from fsql.compiler.binder.expressions.null_comparisons import null_comparisons
 from fsql.compiler.binder.expressions.rounding_casts import warn_of_rounding_casts
-from fsql.compiler.binder.expressions.time_filters import time_filters
 from fsql.compiler.binder.expressions.time_zone import zone_of_script
 from fsql.compiler.binder.insert import bind_insert, bind_select_statement, output_spans
 from fsql.compiler.binder.limits import check_ordinals
@@ -94,12 +92,7 @@ def bind(
     source_spans = SourceSpans()
     job = None
     binder = _ScriptBinder(script, report, source_spans, declared, ordinals, surroundings)
-    for warning in (
-        *null_comparisons(script),
-        *time_filters(script),
-        *queries_of_several(script),
-        *doubtful_patterns(script),
-    ):
+    for warning in (*doubtful_expressions(script), *doubtful_patterns(script)):
         report.warn(warning)
     with _deep_stack():
         try:
