@@ -243,10 +243,11 @@ class CoordinatorNode:
         if goodbye.broken_invariant:
             return self._on_broken_invariant(why, now)
         if goodbye.reason == NOTHING_RECEIVED:
-            self._restarts.timeouts.on_silence(epoch.deliveries.min_stored_position())
+            self._on_silence(epoch, goodbye.sender, now)
         return self._fail(why, now, disk_failed=goodbye.disk_failed)
 
     def _on_hello(self, worker: str, address: str, now: float) -> list[CoordinatorEffect]:
+        self._restarts.timeouts.on_hello(worker, now)
         lost = self._members.on_hello(worker, address, now)
         if lost is not None:
             return self._on_worker_lost(lost, f"the worker at {address} has started again", now)
@@ -319,8 +320,9 @@ class CoordinatorNode:
             return []
         failure = epoch.members.failure(now, running=epoch.running)
         if failure is not None:
-            self._restarts.timeouts.on_silence(epoch.deliveries.min_stored_position())
-            return self._give_up(failure, now)
+            number, why = failure
+            self._on_silence(epoch, number, now)
+            return self._give_up(why, now)
         if (
             self.phase is not Phase.RUNNING
             and now - self._begun_at > self._restarts.timeouts.loading
@@ -328,6 +330,12 @@ class CoordinatorNode:
             self._restarts.timeouts.on_loading_too_long()
             return self._give_up("the workers were not ready in time", now)
         return []
+
+    def _on_silence(self, epoch: CoordinatorEpoch, number: int, now: float) -> None:
+        """Record that an epoch is lost to the silence of a worker, or of what the worker waited for."""
+        timeouts, done = self._restarts.timeouts, epoch.deliveries.min_stored_position()
+        silence = max(epoch.detector.silence(number, now), timeouts.silence)
+        timeouts.on_silence(done, self._members.names.get(number, ""), now - silence)
 
     def _on_skipped_committed(
         self, event: ManifestCommitted | ManifestNotCommitted, now: float

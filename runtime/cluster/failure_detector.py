@@ -5,8 +5,10 @@ has acknowledged none for as long.  Nodes check this only when a timer fires and
 
 A node in one long step is as silent as one that has ended, and would be as silent in the next epoch.  So an
 epoch that is lost to silence doubles the timeout, from `failure_after` up to `failure_after_most`, unless an
-output has stored something since the last such epoch.  The timeout never decreases: a job with one such step
-is likely to have more.  In the same way, an epoch that was not loaded in time doubles the time for loading.
+output has stored something since the last such epoch.  A silent worker that says Hello again was in a long
+step: the timeout grows to more than its silence, also where outputs go on.  It never decreases: a job
+with one such step is likely to have more.  In the same way, an epoch that was not loaded in time doubles the
+time for loading.
 
 By the same rule the launcher detects processes that hang, and a worker that was started by hand detects that
 the run has ended.
@@ -92,12 +94,26 @@ class Timeouts:
         self._silence_max = settings.failure_after_most
         self._loading_min = settings.loading_at_most
         self._done = START
+        self._silent_since: tuple[str, float] | None = None
 
-    def on_silence(self, done: Root) -> None:
-        """Record that an epoch was lost to silence when all sinks had stored everything below `done`."""
+    def on_silence(self, done: Root, worker: str, since: float) -> None:
+        """Record that an epoch was lost to silence when all sinks had stored everything below `done`.
+
+        `worker` is the name of one that may live, and `since` the time of its last sign of life.
+        """
         if done <= self._done:
             self.silence = longer_timeout(self.silence, self._silence_max)
         self._done = max(done, self._done)
+        self._silent_since = worker, since
+
+    def on_hello(self, worker: str, now: float) -> None:
+        """Record that a worker lives; if the last epoch was lost to its silence, accept such a silence."""
+        if self._silent_since is None or self._silent_since[0] != worker:
+            return
+        seconds = now - self._silent_since[1]
+        self._silent_since = None
+        while self.silence <= seconds and self.silence < self._silence_max:
+            self.silence = longer_timeout(self.silence, self._silence_max)
 
     def on_loading_too_long(self) -> None:
         """Record that workers did not load in time; in the next epoch they have twice as long."""

@@ -73,6 +73,20 @@ def test_patience_grows_only_where_nothing_got_done_and_not_for_ever() -> None:
     timeouts = Timeouts(Settings(failure_after=5.0, failure_after_most=30.0))
     seconds = []
     for done in (Root(1, 0), Root(1, 0), Root(2, 0), Root(2, 0), Root(1, 0), Root(3, 0)):
-        timeouts.on_silence(done)
+        timeouts.on_silence(done, "worker", 0.0)
         seconds.append(timeouts.silence)
     assert seconds == [5.0, 10.0, 10.0, 20.0, 30.0, 30.0]
+
+
+def test_the_timeout_grows_beyond_the_silence_of_a_worker_that_lives() -> None:
+    timeouts = Timeouts(Settings(failure_after=5.0, failure_after_most=30.0))
+    seconds = []
+    for position, (since, hello) in enumerate(
+        [(0.0, 5.1), (20.0, 27.0), (40.0, 61.0), (70.0, 200.0)], 1
+    ):
+        timeouts.on_silence(Root(position, 0), "worker", since)
+        timeouts.on_hello("another", hello)
+        timeouts.on_hello("worker", hello)
+        timeouts.on_hello("worker", hello + 100.0)
+        seconds.append(timeouts.silence)
+    assert seconds == [10.0, 10.0, 30.0, 30.0]
