@@ -78,7 +78,7 @@ def arguments_by_name(
             raise refused(f"it takes {', '.join(first)} and {last}, each once", argument.span)
         given[name] = value
     if not isinstance(given.get("INPUT"), syntax.TableArgument):
-        raise refused("its input must be a table", written.span)
+        raise refused("its input must be a table, TABLE t or TABLE (SELECT …)", written.span)
     return given
 
 

@@ -177,11 +177,16 @@ def _check_upsert(table: TableEntry, query: Plan, keys: tuple[Key, ...], span: S
     if any(set(key) <= set(table.primary_key) for key in keys):
         return
     declared = ", ".join(table.columns[index].name for index in table.primary_key)
+    one_row = f"QUALIFY ROW_NUMBER() OVER (PARTITION BY {declared} ORDER BY …) = 1"
     raise refusal(
         "E311",
         f'the query does not guarantee the PRIMARY KEY ({declared}) of table "{table.name}"',
         span,
         note=f"its rows are identified by ({guaranteed})" if guaranteed else "its rows have no key",
         help="write 'changes' = 'retract'"
-        + (f", or PRIMARY KEY ({guaranteed}) NOT ENFORCED" if guaranteed else ""),
+        + (
+            f", or PRIMARY KEY ({guaranteed}) NOT ENFORCED"
+            if guaranteed
+            else f"; to keep a row of each key, {one_row}"
+        ),
     )

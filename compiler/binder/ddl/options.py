@@ -28,6 +28,10 @@ _OF_FOLLOWED: Final = {"on_truncate", "idle", "max_ahead", "log_mib"}
 _NO_BROKER: Final = (
     "the only broker is 'kafka'; pipe the rows of others through 'stdin' or 'socket'"
 )
+_EVENT_FORMATS: Final = frozenset({"canal-json", "maxwell-json", "ogg-json"})
+_EVENTS_IN_JSON: Final = (
+    "write 'format' = 'json', declare the fields of the events, and apply them with FROM_CHANGELOG"
+)
 _NO_DATABASE: Final = "databases are not read or written: use files of 'connector' = 'file'"
 _OTHER_CONNECTORS: Final[Mapping[str, str]] = {
     "pulsar": _NO_BROKER,
@@ -240,6 +244,7 @@ def _check_option(
             f"invalid value '{written.value.value}' of option '{key}'",
             written.value.span,
             f"expected {option.expected_text}",
+            help=_EVENTS_IN_JSON if written.value.value in _EVENT_FORMATS else None,
         )
     if key == "time" and written.value.value == "arrival" and not connector.logs_arrival:
         raise refusal(

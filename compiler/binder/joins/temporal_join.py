@@ -33,14 +33,7 @@ from fsql.compiler.binder.pending import replace_pending
 from fsql.compiler.binder.relation import Relation, column_refs, filter_relation
 from fsql.compiler.binder.report import Refusal, refusal
 from fsql.compiler.binder.windows.event_time import event_time_field
-from fsql.compiler.expression import (
-    Call,
-    Case,
-    Cast,
-    ColumnRef,
-    Expression,
-    Literal,
-)
+from fsql.compiler.expression import Call, Case, Cast, ColumnRef, Expression, Literal
 from fsql.compiler.logical import (
     ApplyChanges,
     Filter,
@@ -50,7 +43,6 @@ from fsql.compiler.logical import (
     Scan,
     TimeKind,
     append_only,
-    operators,
     tables,
 )
 from fsql.compiler.node import walk
@@ -147,9 +139,7 @@ def _left_rows(left: Relation, span: Span) -> tuple[Relation, tuple[int, ...] | 
     if append_only(left.plan):
         return left, None
     changed = changed_versions(left.plan)
-    if changed is None or any(
-        isinstance(node, ApplyChanges) and node.counted for node in operators(left.plan)
-    ):
+    if changed is None:
         raise refusal(
             "E310",
             "temporal join of rows that can be retracted",
@@ -276,6 +266,11 @@ def _primary_key(right: Relation, span: Span, context: Context) -> tuple[int, ..
         if isinstance(plan, Project):
             steps.insert(0, plan)
         plan = plan.input
+    if isinstance(plan, ApplyChanges) and plan.counted:
+        needed = (
+            "add PRIMARY KEY (…) NOT ENFORCED to their table, or PARTITION BY to FROM_CHANGELOG"
+        )
+        raise _invalid("temporal join with changes without a key", span, needed)
     if not isinstance(plan, Scan):
         raise _invalid(
             "temporal join with a relation that is not the rows of one table",

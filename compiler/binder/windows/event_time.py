@@ -189,7 +189,11 @@ def _loses_time(union: Union) -> bool:
 
 
 def _how_to_keep(plan: Plan) -> str | None:
-    """Return help for the ranks or the join after which event time is lost, if any is known."""
+    """Return help for the changes, ranks or join after which event time is lost, if any is known."""
+    if any(isinstance(node, ApplyChanges) for node in operators(plan)):
+        return (
+            "group by an expression of the time, such as FLOOR(at TO HOUR): its groups are updated"
+        )
     ranks = [node for node in operators(plan) if isinstance(node, Rank) and not node.final]
     firsts = [node for node in ranks if _is_first_in_time(node)]
     if firsts:
