@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from fsql.tests.property.inputs import Splits
 
 SECOND = 1_000_000
-SEEDS = 6
+SEEDS = 8
 
 SCRIPT = """
 CREATE TABLE t (
@@ -44,6 +44,10 @@ JOINS = (
     "SELECT t.id, u.num FROM t ASOF LEFT JOIN u ON u.since <= t.moment AND t.k = u.k",
     "SELECT t.id, u.num FROM t ASOF JOIN u ON t.moment > u.since AND t.k = u.k",
     "SELECT t.id, u.num FROM t ASOF LEFT OUTER JOIN u ON t.k = u.k AND u.since < t.moment",
+    "SELECT t.id, u.num FROM t ASOF JOIN u ON t.k = u.k AND t.moment <= u.since",
+    "SELECT t.id, u.num FROM t ASOF LEFT JOIN u ON u.since >= t.moment AND t.k = u.k",
+    "SELECT t.id, u.num FROM t ASOF JOIN u ON t.moment < u.since AND t.k = u.k",
+    "SELECT t.id, u.num FROM t ASOF LEFT JOIN u ON t.k = u.k AND u.since > t.moment",
 )
 FIRST_ROWS = (
     (
@@ -92,7 +96,7 @@ def case_of(seed: int, query: str) -> Case:
 
 
 @pytest.mark.slow
-def test_rows_are_joined_with_the_last_before_as_duckdb_joins_them() -> None:
+def test_rows_are_joined_with_the_last_before_or_the_next_as_duckdb_joins_them() -> None:
     met: Counter[str] = Counter()
     for seed in range(SEEDS):
         for query in (JOINS[seed % len(JOINS)], FIRST_ROWS[seed % len(FIRST_ROWS)]):

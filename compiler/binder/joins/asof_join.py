@@ -1,8 +1,9 @@
 """ASOF joins: `a ASOF JOIN b ON a.k = b.k AND a.at >= b.at`, with the last row of b up to the time of a.
 
-As in DuckDB and Snowflake, but over a stream: the times are event time, the rows of b are versions of their
-key (`versions.py`), and a row of a is joined when no earlier row of b can arrive.  If several rows of b have
-the same time, the last in the total order is joined.
+With `<` or `<=` it is the next one (`next_rows.py`).  As in DuckDB and Snowflake, but over a stream: the times
+are event time, the rows of b are versions of their key (`versions.py`), and a row of a is joined when no
+earlier row of b can arrive.  If several rows of b have the same time, the last in the total order is joined,
+of next ones the first.
 """
 
 from __future__ import annotations
@@ -16,9 +17,11 @@ from fsql.compiler.binder.joins.join import (
     shift_columns,
     side_by_side,
 )
+from fsql.compiler.binder.joins.next_rows import with_next_rows
 from fsql.compiler.binder.joins.versions import VersionedSide, rename_fields, with_versions
 from fsql.compiler.binder.relation import Relation
 from fsql.compiler.binder.report import not_implemented, refusal
+from fsql.compiler.diagnostics import Diagnostic, Label
 from fsql.compiler.expression import Call, ColumnRef
 from fsql.compiler.logical import JoinKind, append_only
 
@@ -31,6 +34,7 @@ if TYPE_CHECKING:
     from fsql.compiler.text.source import Span
 
 _SWAPPED: Final = {"le": "ge", "lt": "gt", "ge": "le", "gt": "lt"}
+_NEXT: Final = frozenset({"le", "lt"})
 _EXAMPLE: Final = "write ON a.k = b.k AND a.at >= b.at, with the event times of both sides"
 
 
@@ -41,7 +45,7 @@ def join_as_of(
     on: Sequence[Expression],
     context: Context,
 ) -> Relation:
-    """Return the join of each row of the left with the last row of the right up to its time.
+    """Return the join of each row of the left with the last row of the right up to its time, or the next one.
 
     Raises:
         Refusal: E301, E304, E308, E310, E323.
@@ -64,7 +68,7 @@ def join_as_of(
             span,
             help=_EXAMPLE,
         )
-    [(condition, (mine, theirs, before))] = found
+    [(condition, (mine, theirs, function))] = found
     others = [each for each in rest if each is not condition]
     if others:
         raise not_implemented(
@@ -77,14 +81,14 @@ def join_as_of(
             "E308", "ASOF JOIN without an equality between its sides", span, help=_EXAMPLE
         )
     pairs = [pair for each in equalities.values() for pair in each]
-    plan = with_versions(
-        JoinKind.LEFT if clause.kind == "ASOF LEFT" else JoinKind.INNER,
-        VersionedSide(left.plan, mine, tuple(one for one, _ in pairs)),
-        VersionedSide(right.plan, theirs, tuple(other for _, other in pairs)),
-        context,
-        span,
-        before=before,
-    )
+    kind = JoinKind.LEFT if clause.kind == "ASOF LEFT" else JoinKind.INNER
+    rows = VersionedSide(left.plan, mine, tuple(one for one, _ in pairs))
+    others_side = VersionedSide(right.plan, theirs, tuple(other for _, other in pairs))
+    if function in _NEXT:
+        context.report.warn(_keeps_left(span))
+        plan = with_next_rows(kind, rows, others_side, context, span, after=function == "lt")
+    else:
+        plan = with_versions(kind, rows, others_side, context, span, before=function == "gt")
     return Relation(plan, rename_fields(side_by_side(left, right), plan))
 
 
@@ -94,13 +98,13 @@ def _bound(
     right: Relation,
     clause: syntax.JoinClause,
     context: Context,
-) -> tuple[int, int, bool] | None:
-    """Return the times of both sides that `left >= right` compares, and whether it is `>`.
+) -> tuple[int, int, str] | None:
+    """Return the times of both sides that a condition compares, and by which function.
 
     None if the condition is not a comparison between the sides.
 
     Raises:
-        Refusal: E301 if it is `<` or `<=`, E304 if it compares columns that are not event time.
+        Refusal: E304 if it compares columns that are not event time.
     """
     if not isinstance(condition, Call) or condition.function not in _SWAPPED:
         return None
@@ -111,14 +115,6 @@ def _bound(
     if not all_below(one, left.width) or not all_from(other, left.width):
         return None
     other = shift_columns(other, -left.width, context.source_spans)
-    if function not in {"ge", "gt"}:
-        raise not_implemented(
-            "ASOF JOIN with the next row",
-            _span(condition, clause, context),
-            note="the next row may come any time later",
-            help="compare with >= or > for the last row before; or write an updating result:"
-            " LATERAL (SELECT … FROM b WHERE b.k = a.k AND b.at >= a.at ORDER BY b.at LIMIT 1)",
-        )
     mine, theirs = _event_time(one, left), _event_time(other, right)
     if mine is None or theirs is None:
         raise refusal(
@@ -127,7 +123,14 @@ def _bound(
             _span(condition, clause, context),
             help="compare the columns for which CREATE TABLE declares WATERMARK FOR",
         )
-    return mine, theirs, function == "gt"
+    return mine, theirs, function
+
+
+def _keeps_left(span: Span) -> Diagnostic:
+    """Return the warning of a join with the next row."""
+    return Diagnostic(
+        "W302", "ASOF JOIN with the next row keeps all rows of the left side", Label(span)
+    )
 
 
 def _event_time(expression: Expression, side: Relation) -> int | None:

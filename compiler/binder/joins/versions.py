@@ -38,13 +38,14 @@ from fsql.compiler.logical import (
     Project,
     Union,
 )
-from fsql.compiler.sqltypes import BIGINT, row_of
+from fsql.compiler.sqltypes import BIGINT, SqlType, row_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from fsql.compiler.binder.context import Context
     from fsql.compiler.binder.scope import Layer
+    from fsql.compiler.schema import Schema
     from fsql.compiler.text.source import Span
 
 _VERSION_TIME = "version_time"
@@ -60,6 +61,27 @@ class VersionedSide:
     keys: tuple[Expression, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class SortedSides:
+    """The rows of both sides in the order of event time by key: `rows`, which have the columns of `both`.
+
+    `of_rows` and `of_versions` are the values of the column `side`, and `row` is the type of the column
+    `version`, which follows those of the left.
+    """
+
+    rows: AssignSessions
+    both: Union
+    row: SqlType
+    side: int
+    of_rows: int
+    of_versions: int
+
+    @property
+    def keys(self) -> tuple[Expression, ...]:
+        """Return the key, the last columns of both sides."""
+        return tuple(column_refs(self.both)[self.side + 1 :])
+
+
 def with_versions(
     kind: JoinKind,
     left: VersionedSide,
@@ -73,15 +95,36 @@ def with_versions(
 
     With `before`, a version is only valid for rows with a later time.
     """
-    of_versions, of_rows = (1, 0) if before else (0, 1)
+    own, versions = left.plan.schema, right.plan.schema
+    in_order = sort_sides(kind, left, right, context, span, rows_first=before)
+    rows, width, row = in_order.rows, len(in_order.both.schema), in_order.row
+    columns = column_refs(in_order.both)
+    last = AggregateCall(AggregateFunction.LAST_VALUE, columns[len(own)], row, nullable=True)
+    calls = (OverCall(last, FrameEnd.CURRENT_ROW),)
+    running = Over(rows, in_order.keys, calls, ("version_then",))
+    values = column_refs(running)
+    left_rows = call("eq", values[in_order.side], _number(in_order.of_rows))
+    found = [call("is_not_null", values[-1])] if kind is JoinKind.INNER else []
+    made: list[Expression] = values[: len(own)]
+    made[left.time] = values[width + 1]
+    made += fields_of_version(values[-1], versions)
+    out = tuple(column.name for column in (*own, *versions))
+    return Project(filter_relation(running, [left_rows, *found]), tuple(made), out)
+
+
+def sort_sides(
+    kind: JoinKind,
+    left: VersionedSide,
+    right: VersionedSide,
+    context: Context,
+    span: Span,
+    *,
+    rows_first: bool,
+) -> SortedSides:
+    """Return the rows of both sides by event time; those of the left precede equal ones if `rows_first`."""
+    of_versions, of_rows = (1, 0) if rows_first else (0, 1)
     own, versions = left.plan.schema, right.plan.schema
     row = row_of((column.name, column.type) for column in versions)
-    fills: list[Expression] = [
-        Literal(column.type, nullable=True, value=None)
-        if column.nullable
-        else instead_of_null(column.type)
-        for column in own
-    ]
     whole = Cast(row, nullable=False, argument=call("row", *column_refs(right.plan)))
     nothing = Literal(row, nullable=True, value=None)
     names = [*(column.name for column in own), "version", _VERSION_TIME, _SIDE]
@@ -90,28 +133,39 @@ def with_versions(
     rows = _branch(left, [*column_refs(left.plan), nothing], of_rows, own_order, names)
     if kind is JoinKind.INNER:
         rows = _where_not_null(rows, len(own) + 3)
-    changes = _branch(right, [*fills, whole], of_versions, other_order, names)
+    changes = _branch(right, [*fills(own), whole], of_versions, other_order, names)
     both = Union((rows, _where_not_null(changes, len(own) + 3)))
     columns = column_refs(both)
-    time, side, keys = len(own) + 1, len(own) + 2, tuple(columns[len(own) + 3 :])
-    # The rows of the left keep the type of their time; those of the right are removed below.
+    time, side = len(own) + 1, len(own) + 2
+    # The rows of the left keep the type of their time; those of the right are removed later.
     own_type, sorted_type = own[left.time].type, columns[time].type
     fewer = own_type != sorted_type and own_type.zone == sorted_type.zone
+    keys = tuple(columns[side + 1 :])
     in_order = AssignSessions(both, keys, time, time, side, own_type if fewer else None)
     context.source_spans.add(in_order, span)
-    last = AggregateCall(AggregateFunction.LAST_VALUE, columns[len(own)], row, nullable=True)
-    running = Over(in_order, keys, (OverCall(last, FrameEnd.CURRENT_ROW),), ("version_then",))
-    left_rows = call("eq", columns[side], Literal(BIGINT, nullable=False, value=of_rows))
-    values = column_refs(running)
-    found = [call("is_not_null", values[-1])] if kind is JoinKind.INNER else []
-    made: list[Expression] = values[: len(own)]
-    made[left.time] = values[len(both.schema) + 1]
-    made += [
-        FieldAccess(column.type, nullable=True, argument=values[-1], index=index)
-        for index, column in enumerate(versions)
+    return SortedSides(in_order, both, row, side, of_rows, of_versions)
+
+
+def fills(schema: Schema) -> list[Expression]:
+    """Return a value for each column of rows that stand for none."""
+    return [
+        Literal(column.type, nullable=True, value=None)
+        if column.nullable
+        else instead_of_null(column.type)
+        for column in schema
     ]
-    out = tuple(column.name for column in (*own, *versions))
-    return Project(filter_relation(running, [left_rows, *found]), tuple(made), out)
+
+
+def fields_of_version(version: Expression, schema: Schema) -> list[Expression]:
+    """Return the columns of a version, which are NULL if it is."""
+    return [
+        FieldAccess(column.type, nullable=True, argument=version, index=index)
+        for index, column in enumerate(schema)
+    ]
+
+
+def _number(value: int) -> Literal:
+    return Literal(BIGINT, nullable=False, value=value)
 
 
 def rename_fields(fields: Layer, plan: Plan) -> Layer:
@@ -145,8 +199,7 @@ def _branch(
     names: Sequence[str],
 ) -> Plan:
     """Return the rows of a side with the columns that both sides have."""
-    which = Literal(BIGINT, nullable=False, value=number)
-    return Project(side.plan, (*first, order[0], which, *order[1:]), tuple(names))
+    return Project(side.plan, (*first, order[0], _number(number), *order[1:]), tuple(names))
 
 
 def _where_not_null(plan: Plan, first: int) -> Plan:
