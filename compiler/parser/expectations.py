@@ -21,7 +21,7 @@ _OPERATORS: Final = frozenset({
     "HASH", "ILIKE", "IN", "IS", "LESS", "LESS_EQUAL", "LIKE", "LSQB", "MINUS", "MORE", "MORE_EQUAL", "NOT",
     "NOT_EQUAL", "OR", "PERCENT", "PLUS", "SHIFT_LEFT", "SHIFT_RIGHT", "SLASH", "STAR", "THIN_ARROW",
     "THIN_ARROW_TEXT", "TILDE", "TILDE_STAR", "BANG_TILDE", "BANG_TILDE_STAR", "TWO_TILDES",
-    "BANG_TWO_TILDES", "SIMILAR", "VBAR",
+    "BANG_TWO_TILDES", "REGEXP", "RLIKE", "SIMILAR", "VBAR",
 })  # fmt: skip
 _UNITS: Final = frozenset({
     f"{unit}{plural}"

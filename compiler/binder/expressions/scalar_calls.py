@@ -80,10 +80,7 @@ def bind_scalar(binder: ExpressionBinder, written: syntax.FunctionCall, name: st
     if name not in CALLABLE:
         raise unknown_function(name, written)
     function = CALLABLE[name]
-    arguments = [
-        bind_argument(binder, _quote_word(binder, function, index, argument))
-        for index, argument in enumerate(written.arguments)
-    ]
+    arguments = _bind_arguments(binder, function, written, name)
     spans = [argument.span for argument in written.arguments]
     other = of_postgres(name, arguments, spans, binder.zone)
     if other is None and name == "ARRAY_LENGTH":
@@ -104,6 +101,23 @@ def bind_scalar(binder: ExpressionBinder, written: syntax.FunctionCall, name: st
         unit = constant_value(arguments[0])
         return make_cast(made, DATE) if isinstance(unit, str) and has_whole_days(unit) else made
     return parts_of_text(arguments, made) if name == "STRING_TO_ARRAY" else made
+
+
+def _bind_arguments(
+    binder: ExpressionBinder, function: Function, written: syntax.FunctionCall, name: str
+) -> list[Expression]:
+    """Return the bound arguments of a call.
+
+    Raises:
+        Refusal: E2xx to E4xx.
+    """
+    if name == "DATEDIFF" and len(written.arguments) == 3:
+        # The unit is a word, which would be an unknown column.
+        raise refusal("E401", "DATEDIFF takes 2 arguments, not 3", written.span, help=_UNITS)
+    return [
+        bind_argument(binder, _quote_word(binder, function, index, argument))
+        for index, argument in enumerate(written.arguments)
+    ]
 
 
 def _prepare_arguments(
@@ -227,6 +241,11 @@ def bind_argument(
         raise refusal("E404", "only COUNT takes *", argument.span)
     return binder.bind(argument)
 
+
+_UNITS: Final = (
+    "use TIMESTAMPDIFF(HOUR, from, to), which counts whole units, or DATE_DIFF('hour', from, to), which"
+    " counts the bounds of units between two times"
+)
 
 _BARE_WORDS: Final = frozenset({"unit", "form"})
 """The literals that may be written as a word without quotes: TIMESTAMPADD(DAY, 1, t)."""

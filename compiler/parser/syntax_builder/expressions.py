@@ -229,6 +229,18 @@ def sign_match(
     return syntax.Not(span, found) if negated else found
 
 
+def word_match(
+    span: Span,
+    operand: syntax.Expression,
+    negated: Token | None,
+    _word: Token,
+    pattern: syntax.Expression,
+) -> syntax.Expression:
+    """Return `a RLIKE pattern` as a call."""
+    found = syntax.FunctionCall.of(span, "REGEXP_LIKE", operand, pattern)
+    return syntax.Not(span, found) if negated is not None else found
+
+
 def is_json(
     span: Span, operand: syntax.Expression, negated: Token | None, kind: Token | None
 ) -> syntax.Expression:
