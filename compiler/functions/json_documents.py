@@ -150,7 +150,8 @@ _STRICT: Final = "strict "
 @lru_cache(maxsize=256)
 def path_steps(path: str) -> tuple[Step, ...] | None:
     """Return the names, indexes and wildcards of a path; None if it is none."""
-    text = path.removeprefix("lax ").removeprefix(_STRICT).strip(" ")
+    mode = next((each for each in ("lax ", _STRICT) if path.startswith(each)), "")
+    text = path.removeprefix(mode).strip(" ")
     if not text.startswith("$") or len(path) > PATH_LENGTH_MAX:
         return None
     steps: list[Step] = []

@@ -135,7 +135,7 @@ def _series_of_times(
     """Return the array of the times from one to another, None for other arguments.
 
     Raises:
-        Refusal: E403 if the step is not constant.
+        Refusal: E403 if the step is not constant, E405 if it is 0.
     """
     if len(bounds) != 3 or bounds[2].type != INTERVAL:
         return None
@@ -145,6 +145,8 @@ def _series_of_times(
     step_us = constant_value(step)
     if step_us is None:
         raise refusal("E403", f"step of {SERIES} is not constant", written.arguments[2].span)
+    if step_us == 0:
+        raise refusal("E405", f"step of {SERIES} is 0", written.arguments[2].span)
     zoned = any(each.type.zone for each in ends)
     if zoned:
         ends = [

@@ -73,6 +73,7 @@ def test_a_document_is_written_in_one_form(text: str, written: str) -> None:
                 "$.1a",
                 "strict",
                 "strict lax $",
+                "lax strict $",
                 "$[1:2]",
                 "$.a ?(@.b)",
                 "$." + "a" * 2_000,
