@@ -16,6 +16,7 @@ from fsql.compiler.binder.over.rank import bind_order, order_key
 from fsql.compiler.binder.relation import column_refs, filter_relation, project, relation_of
 from fsql.compiler.binder.report import Refusal, not_implemented, refusal
 from fsql.compiler.binder.scope import Scope, matches
+from fsql.compiler.diagnostics import Diagnostic, Label
 from fsql.compiler.expression import AggregateCall, AggregateFunction, Call, ColumnRef, Literal
 from fsql.compiler.logical import (
     AssignWindows,
@@ -42,14 +43,16 @@ _DIGITS_MAX: Final = 18
 _COUNT: Final = AggregateCall(AggregateFunction.COUNT, None, BIGINT, nullable=False)
 
 
-def bind_limited(query: syntax.Query, context: Context, bind_body: BodyBinder) -> Plan:
-    """Return the plan of a query with ORDER BY, LIMIT or OFFSET.
+def bind_limited(
+    query: syntax.Query, context: Context, bind_body: BodyBinder, *, inner: bool = False
+) -> Plan:
+    """Return the plan of a query with ORDER BY, LIMIT or OFFSET; `inner` if it is a subquery.
 
     Raises:
         Refusal: E2xx to E4xx.
     """
     if query.limit is None and query.offset is None:
-        return _in_order(query, context, bind_body)
+        return _in_order(query, context, bind_body, inner=inner)
     skipped, limit = row_bounds(query)
     plan, order, width = _bind_order(query, context, bind_body)
     plan = _first_rows(plan, (), order, (skipped, limit))
@@ -93,8 +96,23 @@ def _first_rows(
     return Rank(plan, partition, order, RankFunction.ROW_NUMBER, None, skipped, limit)
 
 
-def _in_order(query: syntax.Query, context: Context, bind_body: BodyBinder) -> Plan:
+def order_without_effect(query: syntax.Query, of: str) -> Diagnostic:
+    """Return the warning that the ORDER BY of `of` chooses no rows and orders no result."""
+    return Diagnostic(
+        "W203",
+        f"ORDER BY of {of} without LIMIT has no effect",
+        Label(query.order_by[0].span.to(query.order_by[-1].span)),
+        helps=(
+            "remove it, or add LIMIT for the first rows",
+            "aggregates that depend on the order take their own: ARRAY_AGG(x ORDER BY y)",
+        ),
+    )
+
+
+def _in_order(query: syntax.Query, context: Context, bind_body: BodyBinder, *, inner: bool) -> Plan:
     """Return the plan of a query with ORDER BY alone: its rows by event time first.
+
+    Another order of an `inner` query has no effect.
 
     Raises:
         Refusal: E2xx to E4xx; E301 for another order, or rows that can be retracted.
@@ -105,9 +123,13 @@ def _in_order(query: syntax.Query, context: Context, bind_body: BodyBinder) -> P
         # The windows of one size, or of one start, end in the order in which they start.
         query = by_end
     plan, order, width = _bind_order(query, context, bind_body)
+    names = [column.name for column in plan.schema[:width]]
     time = order[0].expression
     timed = isinstance(time, ColumnRef) and plan.schema[time.index].time_attribute
     if order[0].descending or not timed or not append_only(plan):
+        if inner:
+            context.report.warn(order_without_effect(query, "a subquery"))
+            return project(plan, column_refs(plan)[:width], names)
         times = [column.name for column in plan.schema[:width] if column.time_attribute]
         by_time = f"; or order by event time first: {times[0]}" if times else ""
         raise not_implemented(
@@ -121,8 +143,7 @@ def _in_order(query: syntax.Query, context: Context, bind_body: BodyBinder) -> P
     ordered = in_order_of_time(
         plan, (), time, span, context.source_spans, "a query", then=order[1:]
     )
-    kept = column_refs(ordered)[:width]
-    return project(ordered, kept, [column.name for column in plan.schema[:width]])
+    return project(ordered, column_refs(ordered)[:width], names)
 
 
 def _starts_windows(query: syntax.Query, context: Context, bind_body: BodyBinder) -> bool:

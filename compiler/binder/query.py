@@ -10,7 +10,7 @@ from fsql.compiler.binder.aggregates.distinct_on import as_first_rows
 from fsql.compiler.binder.catalog import Catalog, ViewEntry
 from fsql.compiler.binder.constants import bind_values
 from fsql.compiler.binder.hidden_time import keep_hidden_time
-from fsql.compiler.binder.limit import bind_limited
+from fsql.compiler.binder.limit import bind_limited, order_without_effect
 from fsql.compiler.binder.limits import check_depth
 from fsql.compiler.binder.relation import check_column_names, column_refs, project
 from fsql.compiler.binder.report import refusal
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from fsql.compiler.text.source import Span
 
 
-def bind_query(query: syntax.Query, context: Context) -> Plan:
-    """Return the plan of a query.
+def bind_query(query: syntax.Query, context: Context, *, inner: bool = False) -> Plan:
+    """Return the plan of a query; one that is `inner`, a subquery, has no order but that of event time.
 
     Raises:
         Refusal: E2xx to E4xx.
@@ -41,7 +41,7 @@ def bind_query(query: syntax.Query, context: Context) -> Plan:
     if isinstance(query.body, syntax.Select) and query.body.distinct_on:
         return _bind_body(as_first_rows(query, query.body), context)
     if query.order_by or query.limit is not None or query.offset is not None:
-        return bind_limited(query, context, _bind_body)
+        return bind_limited(query, context, _bind_body, inner=inner)
     return _bind_body(query.body, context)
 
 
@@ -49,7 +49,7 @@ class _QueryBinder:
     """See `query_binder.QueryBinder`."""
 
     def __call__(self, query: syntax.Query, context: Context) -> Plan:
-        return bind_query(query, context)
+        return bind_query(query, context, inner=True)
 
     def with_common_tables(self, tables: Sequence[syntax.CommonTable], context: Context) -> Context:
         return _with_common_tables(tables, context)
@@ -114,10 +114,7 @@ def _without_order(query: syntax.Query, context: Context) -> syntax.Query:
     first = replace(query, limit=syntax.NumberLiteral(query.span, "1"))
     with context.report.collect_warnings():
         bind_query(first, context.with_own_scan_numbers())  # for what is wrong with it
-    span = query.order_by[0].span.to(query.order_by[-1].span)
-    message = "ORDER BY of a view or common table without LIMIT has no effect"
-    helps = ("remove it, or add LIMIT for the first rows",)
-    context.report.warn(Diagnostic("W203", message, Label(span), helps=helps))
+    context.report.warn(order_without_effect(query, "a view or common table"))
     return replace(query, order_by=())
 
 
