@@ -37,13 +37,7 @@ from fsql.runtime.cluster.coordinator_events import (
     WorkerExited,
 )
 from fsql.runtime.cluster.delivery import PositionRefusedError
-from fsql.runtime.cluster.frames import (
-    NOTHING_RECEIVED,
-    Frame,
-    Goodbye,
-    Heartbeat,
-    Hello,
-)
+from fsql.runtime.cluster.frames import NOTHING_RECEIVED, Frame, Goodbye, Heartbeat, Hello
 from fsql.runtime.cluster.lease_fence import LeaseFence
 from fsql.runtime.cluster.manifest import fault_of
 from fsql.runtime.cluster.member_changes import MemberChanges
@@ -323,10 +317,8 @@ class CoordinatorNode:
             number, why = failure
             self._on_silence(epoch, number, now)
             return self._give_up(why, now)
-        if (
-            self.phase is not Phase.RUNNING
-            and now - self._begun_at > self._restarts.timeouts.loading
-        ):
+        longest = self._restarts.timeouts.loading
+        if self.phase is not Phase.RUNNING and now - self._begun_at > longest:
             self._restarts.timeouts.on_loading_too_long()
             return self._give_up("the workers were not ready in time", now)
         return []
