@@ -11,6 +11,7 @@ from collections import Counter
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from functools import lru_cache
 from typing import TYPE_CHECKING
 from unittest.mock import patch
@@ -227,6 +228,9 @@ def plain(value: object) -> Value:
             return (value - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)
         case timedelta():
             return value // timedelta(microseconds=1)
+        case Decimal():  # a UBIGINT
+            assert value == int(value)
+            return int(value)
         case list() | tuple():
             return tuple(plain(item) for item in value)
         case dict():
