@@ -239,12 +239,14 @@ def item_help(before: Sequence[Token], bad: Token) -> str | None:
 
 
 def short_form_help(before: Sequence[Token], bad: Token) -> str | None:
-    """Return the help for `INSERT t`, and for `LIMIT 10, 5`."""
+    """Return the help for `INSERT t`, for `LIMIT 10, 5`, and for `FETCH FIRST 3 ROWS WITH TIES`."""
     words = tuple(token.text.upper() for token in before[-2:])
     if words[-1:] == ("INSERT",) and bad.kind in {"WORD", "QUOTED_NAME"}:
         return "write INSERT INTO t"
     if words[:1] == ("LIMIT",) and bad.kind == "COMMA":
         return "write LIMIT 5 OFFSET 10 for LIMIT 10, 5"
+    if words[-1:] in {("ROW",), ("ROWS",)} and bad.text.upper() == "WITH":
+        return "write QUALIFY RANK() OVER (ORDER BY x) <= 3 for FETCH FIRST 3 ROWS WITH TIES"
     return None
 
 
