@@ -14,7 +14,7 @@ INTRODUCTION: Final = """\
 A function of times takes a TIMESTAMP as it is, and a TIMESTAMP_LTZ as the local time in the
 [zone of the script](../language.md#timestamp_ltz-and-time-zones), which is UTC unless it is set. A DATE stands for its midnight where a TIMESTAMP is expected. A unit is `microsecond`, `millisecond`,
 `second`, `minute`, `hour`, `day`, `week` (from Monday), `month`, `quarter` or `year`, in quotes or as a bare word, in the
-singular or the plural; `FLOOR(t TO HOUR)` and `CEIL(t TO HOUR)` round to a unit, down and up, and keep DATE and TIME. A month later is the same day of
+singular or the plural; `FLOOR(t TO HOUR)` and `CEIL(t TO HOUR)` round to a unit, down and up, and keep DATE and TIME; of a TIME, the midnight that follows is 00:00:00. A month later is the same day of
 the month, or the last one where the month is shorter.
 
 A pattern is a literal, checked before the job runs. Other parts are refused; one that is probably another, such as the month in `HH:MM`, has a warning (W307). Names of days and months are English,
@@ -256,6 +256,7 @@ ENTRIES: Final[Mapping[str, ManualEntry]] = {
         f"FLOOR({_AT} TO HOUR) = TIMESTAMP '2026-05-17 12:00:00'",
         f"CEIL({_AT} TO HOUR) = TIMESTAMP '2026-05-17 13:00:00'",
         "CEIL(TIME '12:34:56' TO MINUTE) = TIME '12:35:00'",
+        "CEIL(TIME '23:34:56' TO HOUR) = TIME '00:00:00'",
     ),
     "date_part": entry(
         "A field of a timestamp, as `EXTRACT(field FROM t)`: a literal 'millennium', 'century', 'decade', 'year', 'isoyear', 'quarter', 'month', 'week', 'day', 'doy', 'isodow', 'hour', 'minute', 'second' or 'epoch'. Of an INTERVAL the whole days, hours of a day, minutes, seconds, or all seconds ('epoch'); of one of months the years and months. They have its sign.",
