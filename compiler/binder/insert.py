@@ -146,11 +146,18 @@ def _distinct_names(names: Sequence[str]) -> list[str]:
     """Return the names of a result; repeated ones get a number, as in Flink: k, k0, k1."""
     made: list[str] = []
     taken = set(names)
+    following: dict[str, int] = {}
     for name in names:
-        numbered, number = name, 0
-        while numbered in made or (numbered != name and numbered in taken):
-            numbered, number = f"{name}{number}", number + 1
-        made.append(numbered)
+        if name not in following:
+            following[name] = 0
+            made.append(name)
+            continue
+        number = following[name]
+        while f"{name}{number}" in taken:
+            number += 1
+        following[name] = number + 1
+        taken.add(f"{name}{number}")
+        made.append(f"{name}{number}")
     return made
 
 

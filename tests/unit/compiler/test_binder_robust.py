@@ -111,8 +111,9 @@ TABLE = (
         "SELECT " + "+ - " * 90 + "a AS x FROM t",
         "SELECT s" + " -> s" * 90 + " AS x FROM t",
         " UNION ALL ".join(["SELECT a FROM t"] * 200),
+        "SELECT " + ", ".join(["a"] * 3000) + " FROM t",
     ],
-    ids=["subqueries", "common tables", "AND", "IN", "||", "signs", "->", "UNION"],
+    ids=["subqueries", "common tables", "AND", "IN", "||", "signs", "->", "UNION", "one name"],
 )
 def test_long_and_deep_scripts_bind(query: str) -> None:
     verify_logical(compile_script(SourceText("deep.sql", TABLE + query), DECLARED).logical)
