@@ -80,7 +80,7 @@ OTHER_DIALECTS: Final[Mapping[str, str]] = {
     **dict.fromkeys(("JSON_EACH", "JSONB_EACH"), "use JSON_KEYS(text), JSON_GET, and UNNEST"),
     "JSONB_PATH_QUERY": "write CROSS JOIN UNNEST(JSON_ITEMS(text, '$.a[*]')) AS u(x)",
     **dict.fromkeys(("JSONB_SET", "JSONB_INSERT"), "use JSON_MERGE_PATCH(text, patch)"),
-    **dict.fromkeys(("PARSE_JSON", "TRY_PARSE_JSON"), "JSON is a STRING here: use the text itself"),
+    **dict.fromkeys(("PARSE_JSON", "TRY_PARSE_JSON"), "it takes one text: PARSE_JSON(text)"),
     **dict.fromkeys(
         ("REGEXP_SPLIT_TO_TABLE", "STRING_TO_TABLE"),
         "write CROSS JOIN UNNEST(SPLIT(text, separator)) AS u(x)",
@@ -129,7 +129,9 @@ OTHER_DIALECTS: Final[Mapping[str, str]] = {
     "HASH": "use XXH64 or MD5",
     "ELEMENT": "write array[1]",
     "ARRAY_UPPER": "use CARDINALITY",
-    **dict.fromkeys(("TIMESTAMP_TRUNC", "DATETIME_TRUNC"), "write FLOOR(t TO DAY)"),
+    **dict.fromkeys(
+        ("TIMESTAMP_TRUNC", "DATETIME_TRUNC"), "write the unit: TIMESTAMP_TRUNC(t, DAY)"
+    ),
     "TIME_TRUNC": "use MAKE_TIME(HOUR(t), MINUTE(t), 0)",
     "SORT_ARRAY": "use ARRAY_SORT(a, TRUE, TRUE), which has NULL first",
     "ARRAY_EXISTS": "use ANY_MATCH",

@@ -187,8 +187,6 @@ _OBJECT: Final = "write ROW(a, b), or MAP {'key': a}"
 _PARAMETER: Final = "a parameter is written ${name}"
 
 SIGNS: Final[Mapping[str, str]] = {
-    "#>": "use JSON_EXTRACT_PATH(text, 'key', …)",
-    "#>>": "use JSON_EXTRACT_PATH_TEXT(text, 'key', …)",
     "#": "a comment begins with --",
     "~": "write brackets after another operator: 1 + (~a)",
     "@>": "of arrays use ARRAY_CONTAINS_ALL(a, b); of JSON compare the parts, a ->> 'key' = 'x'",

@@ -10,7 +10,7 @@ from fsql.compiler.syntax.names import QualifiedName, Syntax
 
 if TYPE_CHECKING:
     from fsql.compiler.syntax import Expression
-    from fsql.compiler.syntax.expressions import Unit
+    from fsql.compiler.syntax.expressions import LongUnit, Unit
     from fsql.compiler.syntax.names import Identifier, TypeName
     from fsql.compiler.syntax.queries import OrderItem, SelectItem
     from fsql.compiler.text.source import Span
@@ -115,7 +115,7 @@ class RoundTime(Syntax):
 
     direction: OneOf["FLOOR", "CEIL"]
     operand: Expression
-    unit: Unit
+    unit: Unit | LongUnit
 
 
 TrimSide = OneOf["BOTH", "LEADING", "TRAILING"]

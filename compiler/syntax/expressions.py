@@ -81,6 +81,9 @@ Unit = OneOf[
 ]
 """Units of time; in the text they can also be plural."""
 
+LongUnit = OneOf["DECADE", "CENTURY", "MILLENNIUM"]
+"""Units to which times are rounded, and that no interval has."""
+
 
 @dataclass(frozen=True, slots=True)
 class IntervalLiteral(Syntax):

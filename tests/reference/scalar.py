@@ -46,7 +46,7 @@ from fsql.tests.reference.scalar_casts import (
     in_range,
     try_cast,
 )
-from fsql.tests.reference.scalar_json import with_clauses
+from fsql.tests.reference.scalar_json import JSON_FUNCTIONS, with_clauses
 from fsql.tests.reference.scalar_maps import MAP_FUNCTIONS, at_key
 from fsql.tests.reference.scalar_more import MORE_FUNCTIONS, MORE_OF_NULL
 from fsql.tests.reference.scalar_numbers import NUMBER_FUNCTIONS, to_places
@@ -322,5 +322,6 @@ FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {
     **NUMBER_FUNCTIONS,
     **TIME_FUNCTIONS,
     **MORE_FUNCTIONS,
+    **JSON_FUNCTIONS,
 }
 """The functions over values that are not NULL; results out of range fail afterwards."""

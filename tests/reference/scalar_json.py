@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import re
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from fsql.compiler.sqltypes import STRING, Kind
 from fsql.tests.reference.failure import NOT_CASTABLE, FailureError
 from fsql.tests.reference.scalar_casts import cast
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from fsql.compiler.expression import Value
     from fsql.compiler.sqltypes import SqlType
 
@@ -169,3 +171,39 @@ def records_of_json(text: str) -> tuple[tuple[str, str], ...] | None:
     if not isinstance(document, dict):
         return None
     return tuple((key, written(value)) for key, value in sorted(document.items()))
+
+
+def at_steps(text: str, steps: tuple[str, ...]) -> Any:
+    """Return the value at the end of keys and indexes, `_MISSING` if there is none."""
+    try:
+        value = parsed(text)
+    except FailureError:
+        return _MISSING
+    for step in steps:
+        if isinstance(value, dict):
+            value = value.get(step, _MISSING)
+        elif isinstance(value, list) and step.isascii() and step.isdecimal():
+            value = value[int(step)] if int(step) < len(value) else _MISSING
+        else:
+            return _MISSING
+    return value
+
+
+def json_extract_path(text: str, *steps: str) -> str | None:
+    """Return the value at the end of the steps as JSON."""
+    found = at_steps(text, steps)
+    return None if found is _MISSING else written(found)
+
+
+def json_extract_path_text(text: str, *steps: str) -> str | None:
+    """Return the value at the end of the steps as a text."""
+    found = at_steps(text, steps)
+    return None if found is _MISSING else text_of(found)
+
+
+JSON_FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {
+    "json_extract": lambda a, b: json_extract_path(a, *re.findall(r"\w+", b)),
+    "json_extract_path": json_extract_path,
+    "json_extract_path_text": json_extract_path_text,
+}
+"""The functions of parts of documents, by name."""

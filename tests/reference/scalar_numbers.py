@@ -8,6 +8,8 @@ from datetime import UTC, datetime, timedelta
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Final
 
+from fsql.tests.reference.failure import DIVISION_BY_ZERO, FailureError
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -93,7 +95,19 @@ def weeks(year: int) -> int:
     return 53 if first == 3 or (first == 2 and leap) else 52
 
 
+def pmod(a: int, b: int) -> int:
+    """Return the remainder that is not negative.
+
+    Raises:
+        FailureError: it is zero.
+    """
+    if b == 0:
+        raise FailureError(DIVISION_BY_ZERO)
+    return a % abs(b)
+
+
 NUMBER_FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {
+    "pmod": pmod,
     "to_hex": lambda a: f"{a % 2**64:x}",
     "exp": exponential,
     "ln": logarithm(math.log),

@@ -57,6 +57,20 @@ def date_trunc(unit: str, at: int) -> int:
     return (beginnings[unit.lower()] - EPOCH) // timedelta(microseconds=1)
 
 
+def make_date(year: int, month: int, day: int) -> int:
+    """Return the days since 1970 of a day.
+
+    Raises:
+        FailureError: there is no such day, or it is not of the years 1 to 9999.
+    """
+    if not 1 <= year <= 9999:
+        raise FailureError(TIMESTAMP_OUT_OF_RANGE)
+    try:
+        return (EPOCH.replace(year, month, day) - EPOCH).days
+    except (OverflowError, ValueError):
+        raise FailureError(NOT_CASTABLE) from None
+
+
 def months_later(kind: Kind, value: int, months: int) -> int:
     """Return a DATE or TIMESTAMP some months later, on the last day of the month if it has no such day.
 
@@ -171,6 +185,7 @@ def hour_of_text(text: str, pattern: str) -> int:
 
 
 TIME_FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {
+    "make_date": make_date,
     "date_format": written,
     "date_trunc": date_trunc,
     "format_time": hour_and_minute,

@@ -19,6 +19,7 @@ from fsql.compiler.binder.expressions.scalar_calls import (
     bind_scalar,
     unknown_function,
 )
+from fsql.compiler.binder.expressions.warehouse_calls import warehouse_call
 from fsql.compiler.binder.pending import GroupingValue
 from fsql.compiler.binder.report import Abandoned, Refusal, not_implemented, refusal
 from fsql.compiler.diagnostics import Label
@@ -62,7 +63,7 @@ def _in_other_words(written: syntax.FunctionCall, name: str) -> syntax.Expressio
     Raises:
         Refusal: E401, E404, E405.
     """
-    scalar = time_call(written) or other_call(written)
+    scalar = time_call(written) or other_call(written) or warehouse_call(written)
     if scalar is None:
         return in_other_words(written)
     _refuse_clauses(written, name)

@@ -10,7 +10,7 @@ from fsql.compiler.binder.expressions.call_arguments import argument_error
 from fsql.compiler.binder.expressions.conditionals import make_cast
 from fsql.compiler.binder.expressions.operators import call, make_call, unify
 from fsql.compiler.binder.report import refusal
-from fsql.compiler.expression import Literal
+from fsql.compiler.expression import Case, Literal
 from fsql.compiler.functions.calendar_fields import (
     FIELDS,
     FIELDS_OF_DAYS,
@@ -19,7 +19,7 @@ from fsql.compiler.functions.calendar_fields import (
 )
 from fsql.compiler.functions.date_arithmetic import has_whole_days, unit_of
 from fsql.compiler.functions.table import FUNCTIONS
-from fsql.compiler.sqltypes import STRING, STRUCTURED, TIMESTAMP, Kind
+from fsql.compiler.sqltypes import BIGINT, STRING, STRUCTURED, TIMESTAMP, Kind
 
 if TYPE_CHECKING:
     from fsql.compiler.binder.expressions.expression import ExpressionBinder
@@ -33,6 +33,12 @@ _FRACTIONS: Final = {
     "NANOSECOND": "times have microseconds: write PMOD(EPOCH_MICROS(t), 1000000) * 1000",
 }
 """What is written for fields that are parts of a second in Flink, and contain the seconds in PostgreSQL."""
+
+
+_DECADE: Final = 10
+_YEARS: Final = {"DECADE": _DECADE, "CENTURY": 100, "MILLENNIUM": 1000}
+_OF_DAYS: Final = frozenset({Kind.DATE, Kind.TIMESTAMP})
+_ONE: Final = Literal(BIGINT, nullable=False, value=1)
 
 
 def bind_extract(binder: ExpressionBinder, written: syntax.Extract) -> Expression:
@@ -72,11 +78,15 @@ def bind_round_time(binder: ExpressionBinder, written: syntax.RoundTime) -> Expr
     """Bind `FLOOR(t TO unit)` and `CEIL(t TO unit)`; the result of a DATE is a DATE, of a TIME a TIME."""
     name = "date_trunc" if written.direction == "FLOOR" else "date_ceil"
     operand = binder.bind(written.operand)
+    if written.unit in _YEARS and operand.type.kind in _OF_DAYS and not operand.type.zone:
+        return _to_years(operand, _YEARS[written.unit], ceil=written.direction == "CEIL")
     unit = Literal(STRING, nullable=False, value=unit_of(written.unit))
     of_time = operand.type.kind is Kind.TIME
-    if of_time and has_whole_days(unit_of(written.unit)):
+    if of_time and (written.unit in _YEARS or has_whole_days(unit_of(written.unit))):
         raise refusal("E405", f"a TIME has no {written.unit.lower()}", written.span)
-    made = make_call(name, unit, make_cast(operand, TIMESTAMP) if of_time else operand)
+    made = None
+    if written.unit not in _YEARS:
+        made = make_call(name, unit, make_cast(operand, TIMESTAMP) if of_time else operand)
     if made is None:
         raise refusal(
             "E206",
@@ -85,6 +95,30 @@ def bind_round_time(binder: ExpressionBinder, written: syntax.RoundTime) -> Expr
             f"this is {operand.type}",
         )
     return make_cast(made, operand.type) if operand.type.kind in {Kind.DATE, Kind.TIME} else made
+
+
+def _to_years(operand: Expression, years: int, *, ceil: bool) -> Expression:
+    """Return the first day of the decade, century or millennium, or of the next one.
+
+    The third millennium begins in 2001, as in Flink, and the decade of the twenties in 2020.
+    """
+    first = call("year", operand)
+    before = years > _DECADE  # Centuries and millennia begin in a year that ends with 1.
+    if before:
+        first = call("subtract", first, _ONE)
+    first = call("subtract", first, call("pmod", first, _years(years)))
+    begins, ends = (
+        make_cast(call("make_date", call("add", first, _years(each)), _ONE, _ONE), operand.type)
+        for each in (int(before), years + before)
+    )
+    if not ceil:
+        return begins
+    is_first = call("eq", operand, begins)
+    return Case(operand.type, begins.nullable, branches=((is_first, begins),), otherwise=ends)
+
+
+def _years(number: int) -> Literal:
+    return Literal(BIGINT, nullable=False, value=int(number))
 
 
 def bind_array(binder: ExpressionBinder, array: syntax.ArrayConstructor) -> Expression:

@@ -71,8 +71,10 @@ ENTRIES: Final[Mapping[str, ManualEntry]] = {
         f"JSON_EXTRACT_STRING({_DOCUMENT}, '$.a.b') = '[1,2.50]'",
     ),
     "json_extract_path": entry(
-        "The value at the end of the steps, as JSON; a step is a key, or an index of an array.",
+        "The value at the end of the steps, as JSON; a step is a key, or an index of an array. Also `j #> '{a,b,0}'` and `j #> ARRAY['a', 'b', '0']`, and `#>>` for `JSON_EXTRACT_PATH_TEXT`, as in PostgreSQL.",
         f"JSON_EXTRACT_PATH({_DOCUMENT}, 'a', 'b', '0') = '1'",
+        f"{_DOCUMENT} #> '{{a,b,0}}' = '1'",
+        f"{_DOCUMENT} #>> ARRAY['c'] = 'x'",
     ),
     "json_extract_path_text": entry(
         "As `JSON_EXTRACT_PATH`, a string without its quotes, NULL for null.",
@@ -101,11 +103,13 @@ ENTRIES: Final[Mapping[str, ManualEntry]] = {
         "IS_JSON('[1]', 'array')",
     ),
     "json_document": entry(
-        "The text as a document, without spaces. It is `CAST(text AS JSON)`, and `text::jsonb`; TRY_CAST gives NULL where it fails. A value of another type becomes the document that JSON_STRING gives.",
+        "The text as a document, without spaces. It is `CAST(text AS JSON)`, `text::jsonb` and `PARSE_JSON(text)`; TRY_CAST and TRY_PARSE_JSON give NULL where it fails. A value of another type becomes the document that JSON_STRING gives.",
         """JSON('{"a": [1, 2]}') = '{"a":[1,2]}'""",
         """('{"a": 1}'::jsonb -> 'a') = '1'""",
         "CAST(ARRAY[1, 2] AS JSON) = '[1,2]'",
         "TRY_CAST('{' AS JSON) IS NULL",
+        "PARSE_JSON('[1, 2]') = '[1,2]'",
+        "TRY_PARSE_JSON('{') IS NULL",
         fails="FSQL-E503 if the text is not JSON",
     ),
     "json_valid": entry("Whether the text is JSON.", "JSON_VALID('[1]')", "NOT JSON_VALID('[1,]')"),

@@ -85,8 +85,9 @@ ENTRIES: Final[Mapping[str, ManualEntry]] = {
         "LOCATE('a', 'aba', 2) = 3",
     ),
     "instr": entry(
-        "The position at which the second text occurs in the first; 0 if it does not occur.",
+        "The position at which the second text occurs in the first, searched from a position on that is a number from 1, `INSTR(s, part, 2)`; 0 if it does not occur.",
         "INSTR('abc', 'c') = 3",
+        "INSTR('abab', 'a', 2) = 3",
     ),
     "left": entry(
         "The first n characters; for a negative n, all but the last -n.",

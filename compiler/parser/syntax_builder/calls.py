@@ -303,10 +303,15 @@ def extract(span: Span, unit: syntax.Identifier, operand: syntax.Expression) -> 
 
 
 def round_time(
-    span: Span, token: Token, operand: syntax.Expression, unit: syntax.Unit
+    span: Span, token: Token, operand: syntax.Expression, unit: syntax.Unit | syntax.LongUnit
 ) -> syntax.RoundTime:
     """Return `FLOOR(a TO unit)`."""
     return syntax.RoundTime(span, "FLOOR" if token.kind == "FLOOR" else "CEIL", operand, unit)
+
+
+def long_unit(_span: Span, token: Token) -> syntax.LongUnit:
+    """Return a unit of several years."""
+    return typed("syntax.LongUnit", token.kind)
 
 
 def substring(

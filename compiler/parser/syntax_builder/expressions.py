@@ -256,7 +256,30 @@ def json_step(
     """Return `a -> 'key'` as a call, and `a->b`, which may be a field of a row, as it is."""
     if token.text == "->" and isinstance(step, syntax.ColumnReference):
         return syntax.ArrowAccess(span, operand, step.parts[0])
+    if token.text in _PATHS:
+        steps = _path_steps(step)
+        return syntax.FunctionCall.of(span, _PATHS[token.text], operand, *steps)
     return syntax.FunctionCall.of(span, _SIGNS[token.text], operand, step)
+
+
+_PATHS: Final = {"#>": "JSON_EXTRACT_PATH", "#>>": "JSON_EXTRACT_PATH_TEXT"}
+
+
+def _path_steps(path: syntax.Expression) -> tuple[syntax.Expression, ...]:
+    """Return the steps of `'{a,0}'` or `ARRAY['a', '0']`.
+
+    Raises:
+        FsqlError: E101 for other paths, which are not constants.
+    """
+    if isinstance(path, syntax.ArrayConstructor) and path.items:
+        return path.items
+    text = path.value.strip() if isinstance(path, syntax.StringLiteral) else ""
+    if len(text) > 2 and text[0] == "{" and text[-1] == "}" and not set('"\\{}') & set(text[1:-1]):
+        steps = text[1:-1].split(",")
+        return tuple(syntax.StringLiteral(path.span, step.strip()) for step in steps)
+    label = Label(path.span, "expected a path such as '{a,0}' or ARRAY['a', '0']")
+    message = "the steps of a path of JSON are constants"
+    raise FsqlError([Diagnostic("E101", message, label)])
 
 
 def position_from_end(span: Span, _sign: Token, number: syntax.NumberLiteral) -> syntax.Unary:
