@@ -236,11 +236,16 @@ def item_help(before: Sequence[Token], bad: Token) -> str | None:
     return None
 
 
+_UNITS: Final = frozenset({"SECOND", "MINUTE", "HOUR", "DAY", "WEEK", "MONTH", "YEAR"})
+
+
 def short_form_help(before: Sequence[Token], bad: Token) -> str | None:
-    """Return the help for `INSERT t`, for `LIMIT 10, 5`, and for `FETCH FIRST 3 ROWS WITH TIES`."""
+    """Return the help for `INSERT t`, `LIMIT 10, 5`, `'1' HOUR`, and `FETCH FIRST 3 ROWS WITH TIES`."""
     words = tuple(token.text.upper() for token in before[-2:])
     if words[-1:] == ("INSERT",) and bad.kind in {"WORD", "QUOTED_NAME"}:
         return "write INSERT INTO t"
+    if before[-1].kind == "STRING" and bad.text.upper().removesuffix("S") in _UNITS:
+        return "write INTERVAL before the text: INTERVAL '1' HOUR"
     if words[:1] == ("LIMIT",) and bad.kind == "COMMA":
         return "write LIMIT 5 OFFSET 10 for LIMIT 10, 5"
     if words[-1:] in {("ROW",), ("ROWS",)} and bad.text.upper() == "WITH":

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 from dataclasses import dataclass, field
-from decimal import Decimal, InvalidOperation
+from decimal import InvalidOperation
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 
@@ -20,8 +20,14 @@ from fsql.compiler.functions.failure import RowFailure
 from fsql.compiler.functions.map_entries import map_of_entries
 from fsql.compiler.functions.timestamps import parse_timestamp
 from fsql.compiler.sqltypes import DECIMALS, INTEGER_RANGES, Kind
+from fsql.connectors.datagen.values import BY_HASH, in_32_bits, reader_of
 from fsql.connectors.generated.zipf_words import ZipfWords, mix
-from fsql.runtime.arrow_types import arrow_type, from_arrow, struct_of, to_arrow
+from fsql.runtime.arrow_types import (
+    arrow_type,
+    from_arrow,
+    struct_of,
+    to_arrow,
+)
 from fsql.runtime.decimals import column_of
 
 if TYPE_CHECKING:
@@ -56,6 +62,7 @@ _WHOLE: Final = {
 """The kinds whose values are made as integers, with the number of bits of each, without the sign."""
 _SEQUENCE_BITS_MIN: Final = 31
 """Integers with fewer bits are too few for a sequence."""
+_FLOATS: Final = (Kind.FLOAT, Kind.DOUBLE)
 _TIMES: Final = (Kind.DATE, Kind.TIMESTAMP)
 _ELEMENTS_MAX: Final = 3
 _FRACTION_BITS: Final = 53
@@ -136,10 +143,11 @@ def _maker(sql_type: SqlType, key: np.uint64, options: FieldOptions) -> Maker:
         return _numbered_text(options) if kind == "sequence" else _words(key, options)
     if kind == "sequence":
         raise options.option_error("kind", f"cannot be sequence: the column is {sql_type}")
-    if sql_type.kind is Kind.DOUBLE:
-        return _random_double(key, options)
-    if sql_type.kind is Kind.BOOLEAN:
-        return lambda numbers: pa.array(_hashes(key, numbers) >> np.uint64(63) == 1)
+    if sql_type.kind in _FLOATS:
+        return _random_float(sql_type, key, options)
+    made = BY_HASH.get(sql_type.kind)
+    if made is not None:
+        return lambda numbers: made(_hashes(key, numbers))
     return _nested_maker(sql_type, key, options)
 
 
@@ -158,7 +166,7 @@ def _check_keys(sql_type: SqlType, kind: str, options: FieldOptions) -> None:
     Raises:
         FsqlError: E534.
     """
-    bounded = sql_type.kind in _WHOLE or sql_type.kind is Kind.DOUBLE
+    bounded = sql_type.kind in _WHOLE or sql_type.kind in _FLOATS
     effective = {
         "choice": {"values"},
         "random": {"min", "max"} if bounded else set(),
@@ -176,22 +184,6 @@ def _check_keys(sql_type: SqlType, kind: str, options: FieldOptions) -> None:
 
 
 # --- Values that options name ---
-
-
-def _truth(text: str) -> bool:
-    if text.lower() not in {"true", "false"}:
-        raise ValueError(text)
-    return text.lower() == "true"
-
-
-_READERS: Final[Mapping[Kind, Callable[[str], Any]]] = {
-    Kind.BOOLEAN: _truth,
-    Kind.DATE: parse_date,
-    Kind.DOUBLE: float,
-    Kind.STRING: str,
-    Kind.TIMESTAMP: parse_timestamp,
-}
-"""The functions that parse values, by kind; values of other kinds are integers."""
 
 
 def _number(options: FieldOptions, name: str, read: Callable[[str], Any]) -> Any:  # noqa: ANN401
@@ -215,7 +207,7 @@ def _whole(sql_type: SqlType, options: FieldOptions, name: str, default: int) ->
     """
     if name not in options.given:
         return default
-    value: int = _number(options, name, _reader(sql_type))
+    value: int = _number(options, name, reader_of(sql_type))
     bits = _WHOLE[sql_type.kind]
     most = min(1 << bits, 10**sql_type.precision) if sql_type.kind is Kind.DECIMAL else 1 << bits
     least = 0 if _is_unsigned(sql_type) else 1 - most
@@ -226,20 +218,6 @@ def _whole(sql_type: SqlType, options: FieldOptions, name: str, default: int) ->
 
 def _is_unsigned(sql_type: SqlType) -> bool:
     return INTEGER_RANGES.get(sql_type.kind, (-1, 0))[0] == 0
-
-
-def _reader(sql_type: SqlType) -> Callable[[str], Any]:
-    """Return the function that parses a value of a type."""
-    if sql_type.kind is Kind.DECIMAL:
-        return lambda text: _digits(text, sql_type.scale)
-    return _READERS.get(sql_type.kind, int)
-
-
-def _digits(text: str, scale: int) -> int:
-    scaled = Decimal(text).scaleb(scale)
-    if scaled != scaled.to_integral_value():
-        raise ValueError(text)
-    return int(scaled)
 
 
 def _column(values: Ints, sql_type: SqlType) -> pa.Array:
@@ -263,7 +241,7 @@ def _sequence(sql_type: SqlType, key: np.uint64, options: FieldOptions) -> Maker
         jitter = _duration(options, "jitter") or 0
     else:
         one = 10**sql_type.scale if sql_type.kind is Kind.DECIMAL else 1
-        read = _reader(sql_type) if sql_type.kind is Kind.DECIMAL else int
+        read = reader_of(sql_type) if sql_type.kind is Kind.DECIMAL else int
         step = _number(options, "step", read) if "step" in options.given else one
         jitter = 0
         if step < 0 and _is_unsigned(sql_type):
@@ -315,14 +293,19 @@ def _random_whole(sql_type: SqlType, key: np.uint64, options: FieldOptions) -> M
     return make
 
 
-def _random_double(key: np.uint64, options: FieldOptions) -> Maker:
+def _random_float(sql_type: SqlType, key: np.uint64, options: FieldOptions) -> Maker:
     least = _number(options, "min", float) if "min" in options.given else 0.0
     most = _number(options, "max", float) if "max" in options.given else max(least, 1.0)
     if most < least:
         raise options.option_error(
             "max", f"is {options.given['max']}, which is less than the minimum"
         )
-    return lambda numbers: pa.array(least + _fractions(_hashes(key, numbers)) * (most - least))
+
+    def make(numbers: Ints) -> pa.Array:
+        values = least + _fractions(_hashes(key, numbers)) * (most - least)
+        return pa.array(values if sql_type.kind is Kind.DOUBLE else in_32_bits(values))
+
+    return make
 
 
 def _numbered_text(options: FieldOptions) -> Maker:
@@ -348,7 +331,7 @@ def _choice(sql_type: SqlType, key: np.uint64, options: FieldOptions) -> Maker:
     values = []
     for text in texts:
         one = FieldOptions(options.column, {"values": text})
-        values.append(_number(one, "values", _reader(sql_type)))
+        values.append(_number(one, "values", reader_of(sql_type)))
     misfit = options.option_error("values", f"has a value that does not fit {sql_type}")
     if sql_type.kind in INTEGER_RANGES:
         low, high = INTEGER_RANGES[sql_type.kind]

@@ -70,8 +70,8 @@ CONNECTOR: Final = Connector(
     notes="""\
 The value of a column in row i depends on the seed, the name of the column and i alone, so the same options
 give the same rows in every run, with any number of workers, and after a failure.  For a column without
-options, numbers are 0 to 1000 at random, texts are words, BOOLEAN is random, and times ascend in steps from
-2026-01-01.  An ARRAY has up to three elements, a MAP as many entries; elements and
-fields of a ROW are made like columns without options.
+options, numbers are 0 to 1000 at random, FLOAT and DOUBLE 0 to 1, texts are words, BOOLEAN, TIME and the
+eight octets of BYTES are random, and times with a date ascend in steps from 2026-01-01.  An ARRAY has up to
+three elements, a MAP as many entries; elements and fields of a ROW are made like columns without options.
 """,
 )

@@ -173,7 +173,10 @@ class ExpressionBinder:
             if not columns and not others and first.name.lower() in self.refused:
                 raise Abandoned
             if others and not any(each.column.type.parts for each in columns):
-                raise _unknown_column(self.scope, others[0], first, joined=self.clause == "ON")
+                help_ = _OF_OUTER if self.clause == "ON" else None
+                if columns:
+                    help_ = f"{first.name} is a column of {columns[0].column.type}, without fields"
+                raise _unknown_column(self.scope, others[0], first, of_qualifier=help_)
             found, inside = columns, tuple(others)
         if not found:
             raise self._no_column(first)
@@ -227,9 +230,9 @@ def _unknown_column(
     qualifier: syntax.Identifier | None,
     preferred_help: str | None = None,
     *,
-    joined: bool = False,
+    of_qualifier: str | None = None,
 ) -> Refusal:
-    """Return the refusal of a column that does not exist, with a help; `joined` is whether it is in ON."""
+    """Return the refusal of a column that does not exist, with a help; one of a qualifier that is none."""
     relations = scope.qualifiers()
     fields = [field for layer in scope.layers for field in layer]
     if qualifier is not None and not any(matches(qualifier, each) for each in relations):
@@ -239,9 +242,7 @@ def _unknown_column(
             f'table "{qualifier.name}" is not in FROM',
             qualifier.span,
             f"FROM has {names_text(relations)}" if relations else "",
-            help=f'a table with a similar name exists: "{near}"'
-            if near
-            else (_OF_OUTER if joined else None),
+            help=f'a table with a similar name exists: "{near}"' if near else of_qualifier,
         )
     if qualifier is not None:
         fields = [field for field in fields if matches(qualifier, field.qualifier)]

@@ -304,6 +304,8 @@ def _scaled(operator: str, left: Expression, right: Expression) -> Expression | 
 
 
 def _arithmetic_help(operator: str, left: SqlType, right: SqlType) -> str | None:
+    if operator in {"+", "-"} and left.kind in {Kind.DATE, Kind.TIMESTAMP} and right == STRING:
+        return "write INTERVAL before the text: INTERVAL '1 day'"
     if operator == "+" and STRING in {left, right}:
         return "join text with ||"
     if operator in {"+", "-"} and left.kind in {Kind.DATE, Kind.TIMESTAMP} and right.numeric:

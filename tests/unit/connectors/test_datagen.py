@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pytest
 
 from fsql.compiler.diagnostics import FsqlError
@@ -13,11 +14,14 @@ from fsql.compiler.schema import Column, Schema
 from fsql.compiler.sqltypes import (
     BIGINT,
     BOOLEAN,
+    BYTES,
     DATE,
     DOUBLE,
+    FLOAT,
     INT,
     SMALLINT,
     STRING,
+    TIME,
     TIMESTAMP,
     TINYINT,
     UBIGINT,
@@ -250,3 +254,22 @@ def test_options_that_do_not_fit(given: tuple[str, str, str]) -> None:
         reader({f"fields.{column}.{option}": value}, (*MIXED, Column("u", UINT)))
     (diagnostic,) = raised.value.diagnostics
     assert (diagnostic.code, diagnostic.message) == ("E534", WRONG[given])
+
+
+def test_types_without_bounds() -> None:
+    schema: Schema = (Column("f", FLOAT), Column("t", TIME), Column("b", BYTES))
+    options = {"fields.f.max": "2", "fields.t.null_rate": "0.5"}
+    columns = [*zip(*rows({"count": "400", **options}, schema), strict=True)]
+    floats, times, octets = columns
+    assert all(each == float(np.float32(each)) and 0 <= each <= 2 for each in floats)
+    assert max(floats) > 1.9
+    known = [each for each in times if each is not None]
+    assert 150 <= len(known) <= 250
+    assert all(each % 10**6 == 0 for each in known)
+    hour = 3_600 * 10**6
+    assert 0 <= min(known) < hour < 23 * hour < max(known) < 24 * hour
+    assert {len(each) for each in octets} == {8}
+    assert len({*octets}) == 400
+    values = {"fields.t.values": "10:00:00, 11:30:00", "fields.b.values": "ab, c"}
+    _, times, octets = zip(*rows({"count": "40", **values}, schema), strict=True)
+    assert ({*times}, {*octets}) == ({10 * hour, 23 * hour // 2}, {"ab", "c"})
