@@ -17,7 +17,7 @@ from fsql.compiler.binder.expressions.forms import FORMS
 from fsql.compiler.diagnostics import FsqlError
 from fsql.compiler.diagnostics.codes import CODES
 from fsql.compiler.functions.aggregates import AGGREGATES
-from fsql.compiler.functions.refused import LATER, NOT_DETERMINISTIC
+from fsql.compiler.functions.refused import NOT_DETERMINISTIC
 from fsql.compiler.functions.table import CALLABLE, FUNCTIONS
 from fsql.compiler.parser.keywords import RESERVED
 from fsql.compiler.pipeline import compile_script
@@ -259,8 +259,6 @@ def test_the_examples_of_functions_are_true(
 
 def test_the_functions_that_are_refused_are_named() -> None:
     text = page_text(LANGUAGE)
-    later = section(text, "## Not implemented yet")
-    assert {name for name in LATER if f"`{name}`" not in later} == set()
     refused = section(text, "### Functions that are refused")
     assert {name for name in NOT_DETERMINISTIC if f"`{name}`" not in refused} == set()
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from fsql.compiler.binder.expressions.operators import combine_balanced
 from fsql.compiler.binder.report import check_distinct, refusal
-from fsql.compiler.binder.scope import Layer, Scope, fields_of, quantity_text
+from fsql.compiler.binder.scope import Layer, RowTime, Scope, fields_of, quantity_text
 from fsql.compiler.expression import Call, ColumnRef, Expression
 from fsql.compiler.logical import Filter, Plan, Project, Scan, operators
 from fsql.compiler.node import map_children
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 class Relation:
     """A plan and the names of its columns; hidden columns have no field.
 
-    `row_time` is the index of the hidden column with the time of each row, if that is requested.  `outer` are
-    columns with values of the outer query, whose names those of the relation hide.
+    `row_time` is the hidden column with the time of each row, if that is requested.  `outer` are columns
+    with values of the outer query, whose names those of the relation hide.
     """
 
     plan: Plan
     fields: Layer
-    row_time: int | None = None
+    row_time: RowTime | None = None
     outer: Layer = ()
 
     @property

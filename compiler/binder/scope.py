@@ -58,15 +58,31 @@ class Field:
 Layer = tuple[Field, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class RowTime:
+    """The column with the time of each row, which has no name; and the watermark that follows from it.
+
+    `event_times` are the columns with the event time of the table, none if its rows are in another order.
+    The watermark at a row is `floor((time - delay_us) / grain_us) * grain_us`.  It is only known of the rows
+    `of_table`, not of changes, nor while the columns of a table are declared.
+    """
+
+    index: int
+    event_times: tuple[int, ...] = ()
+    delay_us: int = 0
+    grain_us: int = 1_000
+    of_table: bool = True
+
+
 @dataclass(frozen=True)
 class Scope:
     """The visible fields, in layers from the innermost.
 
-    `row_time` is the index of the column with the time of each row, which has no name.
+    `row_time` is the column with the time of each row, where rows have one.
     """
 
     layers: tuple[Layer, ...]
-    row_time: int | None = None
+    row_time: RowTime | None = None
 
     @cached_property
     def _fields_by_name(self) -> tuple[dict[str, list[Field]], ...]:

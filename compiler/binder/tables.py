@@ -23,7 +23,7 @@ from fsql.compiler.binder.relation import (
     replace_scans,
 )
 from fsql.compiler.binder.report import Abandoned, not_implemented, refusal
-from fsql.compiler.binder.scope import names_text
+from fsql.compiler.binder.scope import RowTime, names_text
 from fsql.compiler.connectors import METADATA
 from fsql.compiler.diagnostics import Label
 from fsql.compiler.diagnostics.near_names import near_name
@@ -32,6 +32,7 @@ from fsql.compiler.logical import (
     ROW_TIME,
     AssignRowTime,
     Plan,
+    Project,
     Scan,
     Table,
     TimeKind,
@@ -101,7 +102,9 @@ def table_of(written: TableReference, context: Context, *, row_time: bool = Fals
 
 def with_row_time(changes: Relation) -> Relation:
     """Return changes with the time of the row that made each of them."""
-    return Relation(AssignRowTime(changes.plan), changes.fields, changes.width)
+    return Relation(
+        AssignRowTime(changes.plan), changes.fields, RowTime(changes.width, of_table=False)
+    )
 
 
 def bind_table(name: QualifiedName, context: Context, *, row_time: bool = False) -> Relation:
@@ -120,7 +123,7 @@ def bind_table(name: QualifiedName, context: Context, *, row_time: bool = False)
         plan = scan_table(entry, context, name.span, row_time=row_time)
         relation = relation_of(plan, entry.name)
         if row_time:
-            relation = Relation(plan, relation.fields[:-1], len(plan.schema) - 1)
+            relation = Relation(plan, relation.fields[:-1], _row_time(plan, entry))
         hidden = any(each.hidden for each in entry.computed)
         return relation.with_hidden_last() if hidden else relation
     context.catalog.read_view(entry)
@@ -131,6 +134,16 @@ def bind_table(name: QualifiedName, context: Context, *, row_time: bool = False)
         return relation
     named = zip(relation.fields, entry.join_names, strict=True)
     return replace(relation, fields=tuple(replace(field, join_name=name) for field, name in named))
+
+
+def _row_time(plan: Plan, entry: TableEntry) -> RowTime:
+    """Return the time of the rows of a table, the last column of its scan."""
+    columns = plan.expressions if isinstance(plan, Project) else column_refs(plan)
+    last = len(columns) - 1
+    if entry.time is not TimeKind.EVENT:
+        return RowTime(last)
+    times = tuple(i for i, each in enumerate(columns) if each == entry.event_time)
+    return RowTime(last, times, entry.delay_us, entry.grain_us)
 
 
 def scan_table(entry: TableEntry, context: Context, span: Span, *, row_time: bool = False) -> Plan:

@@ -35,6 +35,7 @@ MEANING_ROWS: Final[tuple[Row, ...]] = (
         (
             "Windows close by the watermark, which also releases rows OVER an order. Event-time columns "
             "are columns with a WATERMARK, window ends, and columns that return one of these unchanged."
+            " CURRENT_WATERMARK takes the column with the WATERMARK of the table that a query reads."
         ),
         "Declare a WATERMARK for the column in CREATE TABLE.",
         "SELECT COUNT(*) FROM TUMBLE(t, a, INTERVAL '1' MINUTE) GROUP BY window_start, window_end;",
@@ -346,9 +347,12 @@ MEANING_ROWS: Final[tuple[Row, ...]] = (
             "PROCTIME(), NOW() and CURRENT_TIMESTAMP are the time of a row where a table is read: the event"
             " time that has been reached, or the arrival of a row of a live source. Rows of a file without a"
             " WATERMARK have no time, and rows of a join or of a view have several. Changes (TO_CHANGELOG)"
-            " have the time at which they are made."
+            " have the time at which they are made. CURRENT_WATERMARK(at) is the watermark at that time."
         ),
-        "Declare a WATERMARK, or the column `proc AS PROCTIME()` in CREATE TABLE.",
+        (
+            "Declare a WATERMARK, or the column `proc AS PROCTIME()` in CREATE TABLE. For CURRENT_WATERMARK,"
+            " read the table in a subquery."
+        ),
         "SELECT NOW() FROM a JOIN b ON a.k = b.k;",
     ),
 )

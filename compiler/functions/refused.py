@@ -22,11 +22,6 @@ NOT_DETERMINISTIC: Final[Mapping[str, str]] = {
 The result of a query is the same at every replay, so it depends on the input only.
 """
 
-LATER: Final[Mapping[str, str | None]] = {
-    "CURRENT_WATERMARK": "compare with the time of the row: at < PROCTIME() - INTERVAL '5' SECOND",
-}
-"""Functions of the language that this version does not implement, with what to use instead."""
-
 _FILE: Final = "write the file instead of a table: FROM 'rows.csv'"
 _NUMBERS: Final = (
     "write UNNEST(SEQUENCE(1, n)) AS u(x), or declare a table with 'connector' = 'datagen'"

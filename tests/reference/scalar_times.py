@@ -187,6 +187,7 @@ def hour_of_text(text: str, pattern: str) -> int:
 TIME_FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {
     "make_date": make_date,
     "date_format": written,
+    "date_bin": lambda width, at, origin=0: at - (at - origin) % width,
     "date_trunc": date_trunc,
     "format_time": hour_and_minute,
     "parse_time": hour_of_text,

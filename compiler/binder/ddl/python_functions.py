@@ -7,6 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.binder.ddl.declared_functions import DeclaredFunction
+from fsql.compiler.binder.expressions.row_time import CURRENT_WATERMARK
 from fsql.compiler.binder.expressions.type_names import bind_type
 from fsql.compiler.binder.report import Refusal, check_distinct, not_implemented, refusal
 from fsql.compiler.binder.tables import simple_name
@@ -15,7 +16,7 @@ from fsql.compiler.functions.aggregates import AGGREGATES
 from fsql.compiler.functions.python_aggregates import LoadedAggregate, register_aggregate
 from fsql.compiler.functions.python_functions import LoadError, Types, register
 from fsql.compiler.functions.ranks import OVER_ONLY
-from fsql.compiler.functions.refused import LATER, NOT_DETERMINISTIC, WINDOW_FUNCTIONS
+from fsql.compiler.functions.refused import NOT_DETERMINISTIC, WINDOW_FUNCTIONS
 from fsql.compiler.functions.table import CALLABLE
 from fsql.compiler.sqltypes import array_of, row_of
 
@@ -33,9 +34,8 @@ _TAKEN: Final = frozenset(
         *AGGREGATES,
         *OVER_ONLY,
         *NOT_DETERMINISTIC,
-        *LATER,
         *WINDOW_FUNCTIONS,
-        *("GROUPING", "GROUPING_ID", "IF", "EXPLODE"),
+        *("GROUPING", "GROUPING_ID", "IF", "EXPLODE", CURRENT_WATERMARK),
     }
 )
 

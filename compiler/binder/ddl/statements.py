@@ -31,7 +31,7 @@ from fsql.compiler.binder.expressions.type_names import (
     warn_of_type,
 )
 from fsql.compiler.binder.report import Refusal, check_distinct, no_column, refusal
-from fsql.compiler.binder.scope import Scope, fields_of, matches, names_text
+from fsql.compiler.binder.scope import RowTime, Scope, fields_of, matches, names_text
 from fsql.compiler.binder.tables import simple_name
 from fsql.compiler.connectors import KEY_FORMAT, METADATA, partition_key
 from fsql.compiler.diagnostics import Diagnostic, FsqlError, Label
@@ -350,7 +350,8 @@ def _time_kind(
 def _computed_columns(
     table: syntax.CreateTable, columns: Schema, context: Context
 ) -> tuple[ComputedColumnEntry, ...]:
-    scope = Scope((fields_of(columns, table.name.parts[-1].name),), len(columns))
+    fields = fields_of(columns, table.name.parts[-1].name)
+    scope = Scope((fields,), RowTime(len(columns), of_table=False))
     computed: list[ComputedColumnEntry] = []
     with context.report.whole():
         for index, written in enumerate(table.columns):

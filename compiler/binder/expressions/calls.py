@@ -26,7 +26,6 @@ from fsql.compiler.diagnostics import Label
 from fsql.compiler.functions.aggregates import AGGREGATES
 from fsql.compiler.functions.ranks import OVER_ONLY
 from fsql.compiler.functions.refused import (
-    LATER,
     NOT_DETERMINISTIC,
     WINDOW_BOUNDS,
     WINDOW_FUNCTIONS,
@@ -183,8 +182,6 @@ def _refuse_name(name: str, written: syntax.FunctionCall) -> None:
             "its value differs from run to run",
             help=NOT_DETERMINISTIC[name],
         )
-    if name in LATER:
-        raise not_implemented(f"the function {name}", written.name.span, help=LATER[name])
     if name in WINDOW_FUNCTIONS:
         raise refusal(
             "E321",

@@ -28,7 +28,7 @@ from fsql.compiler.sqltypes import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from fsql.compiler.binder.expressions.expression import ExpressionBinder
     from fsql.compiler.logical import Plan
@@ -44,6 +44,9 @@ TYPES: Final[Mapping[str, SqlType]] = {
     "LOCALTIME": TIME,
 }
 """The functions that return the time of a row, with the types of their values."""
+
+CURRENT_WATERMARK: Final = "CURRENT_WATERMARK"
+"""The function that returns the watermark, which is computed from the time of a row."""
 
 _SECONDS: Final = "UNIX_TIMESTAMP"
 """The function that returns the time of a row in seconds since 1970 if it has no arguments."""
@@ -67,12 +70,17 @@ def is_row_time(plan: Plan, column: int) -> bool:
 
 def calls_row_time(part: object) -> bool:
     """Return whether a part of the text, without its subqueries, calls one of the functions."""
+    return _has_call(part, is_row_time_call)
+
+
+def _has_call(part: object, is_wanted: Callable[[syntax.FunctionCall], bool]) -> bool:
+    """Return whether a part of the text, without its subqueries, has such a call."""
     waiting: list[object] = [part]
     while waiting:
         value = waiting.pop()
         if isinstance(value, tuple):
             waiting += value
-        elif isinstance(value, syntax.FunctionCall) and is_row_time_call(value):
+        elif isinstance(value, syntax.FunctionCall) and is_wanted(value):
             return True
         elif isinstance(value, syntax.Syntax) and not isinstance(value, syntax.Query):
             waiting += syntax.parts(value)
@@ -80,9 +88,14 @@ def calls_row_time(part: object) -> bool:
 
 
 def select_calls_row_time(select: syntax.Select) -> bool:
-    """Return whether a SELECT calls one of the functions, except in FROM and in subqueries."""
+    """Return whether a SELECT reads the time of rows, except in FROM and in subqueries."""
     parts = [getattr(select, field.name) for field in fields(select) if field.name != "relations"]
-    return any(map(calls_row_time, parts))
+    return any(_has_call(part, reads_row_time) for part in parts)
+
+
+def reads_row_time(written: syntax.FunctionCall) -> bool:
+    """Return whether an expression is a call of a function that is computed from the time of a row."""
+    return is_row_time_call(written) or _name(written) == CURRENT_WATERMARK
 
 
 def is_row_time_call(written: syntax.FunctionCall) -> bool:
@@ -101,7 +114,7 @@ def bind_row_time(binder: ExpressionBinder, written: syntax.FunctionCall) -> Exp
     digits = _digits(name, written)
     if binder.scope.row_time is None:
         raise _no_row_time(binder, written)
-    time = _time(name, row_time(binder.scope.row_time), binder.zone)
+    time = _time(name, row_time(binder.scope.row_time.index), binder.zone)
     return time if digits is None else make_cast(time, with_fraction(time.type, digits))
 
 

@@ -19,11 +19,16 @@ from fsql.compiler.binder.expressions.call_arguments import (
 )
 from fsql.compiler.binder.expressions.concatenation import texts_of
 from fsql.compiler.binder.expressions.conditionals import make_cast
+from fsql.compiler.binder.expressions.current_watermark import bind_current_watermark
 from fsql.compiler.binder.expressions.forms import FORMS
 from fsql.compiler.binder.expressions.operators import call, combine_balanced, make_call, unify
 from fsql.compiler.binder.expressions.postgres_calls import of_postgres
 from fsql.compiler.binder.expressions.printf import printf_arguments
-from fsql.compiler.binder.expressions.row_time import bind_row_time, is_row_time_call
+from fsql.compiler.binder.expressions.row_time import (
+    CURRENT_WATERMARK,
+    bind_row_time,
+    reads_row_time,
+)
 from fsql.compiler.binder.expressions.worded_calls import check_field
 from fsql.compiler.binder.expressions.zoned_texts import local_texts
 from fsql.compiler.binder.report import Refusal, refusal
@@ -75,8 +80,9 @@ def bind_scalar(binder: ExpressionBinder, written: syntax.FunctionCall, name: st
     Raises:
         Refusal: E2xx to E4xx.
     """
-    if is_row_time_call(written):
-        return bind_row_time(binder, written)
+    if reads_row_time(written):
+        bind = bind_current_watermark if name == CURRENT_WATERMARK else bind_row_time
+        return bind(binder, written)
     if name not in CALLABLE:
         raise unknown_function(name, written)
     function = CALLABLE[name]

@@ -17,6 +17,8 @@ A function of times takes a TIMESTAMP as it is, and a TIMESTAMP_LTZ as the local
 singular or the plural; `FLOOR(t TO HOUR)` and `CEIL(t TO HOUR)` round to a unit, down and up, and keep DATE and TIME; of a TIME, the midnight that follows is 00:00:00. A month later is the same day of
 the month, or the last one where the month is shorter.
 
+`NOW()`, `PROCTIME()` and others are the [time of the row](../language.md#the-time-of-a-row); `CURRENT_WATERMARK(at)` is the [watermark at it](../language.md#current_watermark).
+
 A pattern is a literal, checked before the job runs. Other parts are refused; one that is probably another, such as the month in `HH:MM`, has a warning (W307). Names of days and months are English,
 and are read in any case. A text must match the whole pattern; where the pattern lacks a part, it is January, the first
 day, or midnight.
