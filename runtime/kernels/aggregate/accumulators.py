@@ -130,6 +130,21 @@ def by_total_order(call: AggregateCall) -> bool:
     return call.function in ordered and not (call.directions or call.distinct)
 
 
+class Collector(Protocol):
+    """An accumulator whose results have many values: those of all rows of a group."""
+
+    def result_sizes(self, slots: Ints) -> Ints:
+        """Return how many values the result of each slot has, or somewhat more."""
+
+
+def collector(call: AggregateCall, of_call: Accumulator) -> Collector | None:
+    """Return the accumulator of a call if it is a `Collector`; None for others."""
+    if call.function is not AggregateFunction.ARRAY_AGG:
+        return None
+    assert isinstance(of_call, Arrays | SlotStates)
+    return of_call
+
+
 def struct_of(columns: Sequence[pa.Array]) -> pa.StructArray:
     """Return the arguments of an aggregate with several arguments as one struct column."""
     names = [str(index) for index in range(len(columns))]
@@ -282,6 +297,10 @@ class Arrays:
                 collected.extend([elements[i]] * repeats[i])
             after.append(list(collected) or None)
         return Values(pa.array(after, self._type))
+
+    def result_sizes(self, slots: Ints) -> Ints:
+        """Return how many values the result of each slot has."""
+        return np.array([len(self._lists[slot]) for slot in slots.tolist()], np.int64)
 
     def read(self, slots: Ints) -> Values:
         return Values(pa.array([self._lists[slot] or None for slot in slots.tolist()], self._type))

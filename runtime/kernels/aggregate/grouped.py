@@ -12,7 +12,7 @@ A window that emits only its final row emits nothing before its punctuation.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -40,7 +40,12 @@ from fsql.runtime.kernels.aggregate.steps import (
     order_within_ties,
     steps_of,
 )
-from fsql.runtime.kernels.keyed.kernel import ApplyResult, KeyedRows, merge_results
+from fsql.runtime.kernels.keyed.kernel import (
+    ApplyResult,
+    KeyedRows,
+    merge_results,
+    split_at_position,
+)
 from fsql.runtime.kernels.keyed.prepare import Evaluator
 from fsql.runtime.order import (
     concat_arrays,
@@ -63,6 +68,8 @@ if TYPE_CHECKING:
     Bools = NDArray[np.bool_]
 
 SUM_OVERFLOW = 505
+VALUES_MAX: Final = 1 << 20
+"""The greatest number of values that the results of one step have, except if one root has more."""
 
 
 class _Undo(NamedTuple):
@@ -79,9 +86,14 @@ class AggregateKernel(GroupKernel[_Undo]):
         self._marks_replacements = marks_replacements
         self._combine = combine
         self._keys = len(combine.keys)
-        arguments, self._accumulators, self._shown, self._in_order, self._rows_remove = group_state(
-            combine
+        state = group_state(combine)
+        arguments, self._accumulators, self._shown = (
+            state.arguments,
+            state.accumulators,
+            state.shown,
         )
+        self._in_order, self._rows_remove = state.in_order, state.rows_remove
+        self._collectors = state.collectors
         distinct = list(dict.fromkeys(each for given in arguments for each in given))
         self._arguments_of = [
             [self._keys + distinct.index(each) for each in given] for given in arguments
@@ -135,6 +147,11 @@ class AggregateKernel(GroupKernel[_Undo]):
         batch, slot = sides[0]
         if len(slot) == 1:
             return self._apply_only(batch, slot, undoable=undoable)
+        rest = self._root_of_rest(batch, slot)
+        if rest is not None:
+            (applied,), _ = split_at_position(sides, rest)
+            assert applied is not None
+            batch, slot = applied
         order = stable_order(slot)
         sorted_slot = slot[order]
         if self._combine.final:
@@ -156,7 +173,26 @@ class AggregateKernel(GroupKernel[_Undo]):
             self._rows(batch, step_roots, first_rows, steps, changes),
             _errors(batch, first_rows[changes.failing], steps.slot[changes.failing]),
             undo,
+            rest,
         )
+
+    def _root_of_rest(self, batch: Batch, slot: Ints) -> Root | None:
+        """Return the root from which on results have too many values for one step; None if all fit.
+
+        Each row of a group may have a result with all values of the group.
+        """
+        if self._combine.final or not self._collectors:
+            return None
+        slots, index, rows = np.unique(slot, return_inverse=True, return_counts=True)
+        sizes = rows + np.maximum(sum(one.result_sizes(slots) for one in self._collectors), 0)
+        if (sizes * rows).sum() <= VALUES_MAX:
+            return None
+        roots = roots_of(batch)
+        values = np.bincount(roots.number, sizes[index]).cumsum()
+        first = max(1, int(values.searchsorted(VALUES_MAX, "right")))
+        if first >= len(values):
+            return None
+        return Root(int(roots.time[first]), int(roots.origin[first]))
 
     def _undo(self, batch: Batch, slots: Ints, *, undoable: bool) -> _Undo | None:
         """Prepare for an application to slots; return its undo, if requested."""

@@ -41,6 +41,9 @@ class Numbers:
     def __init__(self, count: int) -> None:
         self.numbers = [0] * count
 
+    def result_size(self) -> int:
+        return 1
+
     def entries(self) -> list[Entry]:
         """Not used: `NumberStates` saves the integers."""
         raise AssertionError

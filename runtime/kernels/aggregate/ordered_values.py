@@ -67,8 +67,10 @@ class OrderedValues:
         self._directions = call.directions
         self._rows: list[_Row] = []
         self._weights: list[int] = []
+        self._count = 0
 
     def add(self, given: Arguments, weight: int) -> None:
+        self._count += weight
         given = tuple(map(canonical, given))
         sort_key = sort_key_of(given, self._directions)
         index = bisect_left(self._rows, sort_key, key=lambda row: row[0])
@@ -82,6 +84,11 @@ class OrderedValues:
 
     def entries(self) -> list[Entry]:
         return [(row[1], weight) for row, weight in zip(self._rows, self._weights, strict=True)]
+
+    def result_size(self) -> int:
+        if self._call.function is not AggregateFunction.ARRAY_AGG:
+            return 1
+        return len(self._rows) if self._call.distinct else self._count
 
     def result(self) -> Value:
         if self._call.function in _CHOOSES:

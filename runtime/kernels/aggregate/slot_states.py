@@ -39,6 +39,9 @@ class SlotState(Protocol):
     def result(self) -> Value:
         """Return the aggregate."""
 
+    def result_size(self) -> int:
+        """Return how many values the aggregate has, or somewhat more."""
+
     def entries(self) -> list[Entry]:
         """Return entries that make this state from an empty one; their order only depends on the state."""
 
@@ -108,6 +111,11 @@ class SlotStates:
             for index, kind in enumerate(self._types)
         ]
         return list(zip(*columns, strict=True))
+
+    def result_sizes(self, slots: Ints) -> Ints:
+        """Return how many values the result of each slot has, or somewhat more."""
+        sizes = [self._states[slot].result_size() for slot in slots.tolist()]
+        return np.array(sizes, np.int64)
 
     def read(self, slots: Ints) -> Values:
         results = [self._states[slot].result() for slot in slots.tolist()]
