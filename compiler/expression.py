@@ -224,9 +224,10 @@ class AggregateCall(Node):
     `others` are further arguments: the independent variable of CORR and its like, or the keys of ORDER BY,
     each with a direction (descending, NULLs first); rows that tie are ordered by the argument.  `parameter`
     is the fraction of a percentile; with it a FIRST_VALUE in the total order is NTH_VALUE, and a LAST_VALUE
-    is the n-th last value.  With
-    `ignore_nulls` ARRAY_AGG ignores NULLs too.  MATCH_RECOGNIZE, which is a running aggregate only, has the
-    measures of the matches of `pattern` that its last row decides, in their order; NULL if it decides none.
+    is the n-th last value; of ARRAY_AGG only the first values are read, or the last if it is negative, and
+    others may be left out.  With `ignore_nulls` ARRAY_AGG ignores NULLs too.  MATCH_RECOGNIZE, which is a
+    running aggregate only, has the measures of the matches of `pattern` that its last row decides, in their
+    order; NULL if it decides none.
 
     PYTHON has the accumulator of the function that is called `python` in plans, over one argument, the row of
     them if the function takes several.  The rows are accumulated in the total order, or `in_value_order`, as

@@ -107,7 +107,10 @@ def aggregate_text(call: AggregateCall, names: Sequence[str]) -> str:
         return f"NTH_VALUE({argument}, {call.parameter:.0f})"
     if call.function is AggregateFunction.LAST_VALUE and call.parameter is not None:
         return f"NTH_LAST_VALUE({argument}, {call.parameter:.0f})"
-    if call.parameter is not None:
+    if call.function is AggregateFunction.ARRAY_AGG and call.parameter is not None:
+        which = "FIRST" if call.parameter > 0 else "LAST"
+        parts.append(f" {which} {abs(call.parameter):.0f}")
+    elif call.parameter is not None:
         parts.append(f", {call.parameter}")
     if call.ignore_nulls:
         parts.append(" IGNORE NULLS")

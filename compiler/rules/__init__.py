@@ -9,6 +9,7 @@
 | `merge_projects`         | adjacent projections, projections that change nothing             |
 | `pushdown_filter`        | filters below one operator a file                                 |
 | `prune_columns`          | columns that are not read                                         |
+| `limit_collected`        | values of arrays that are not read                                |
 | `failures`               | an analysis: which operators can fail a row                       |
 | `conjuncts`              | an analysis: which conjuncts may leave a predicate                |
 | `columns`                | what expressions refer to                                         |
@@ -24,6 +25,7 @@ from fsql.compiler.expression import Call, Case, Expression
 from fsql.compiler.logical import Filter, Job, Project
 from fsql.compiler.rules.driver import Pass, Rule
 from fsql.compiler.rules.fold_constants import fold_constants, fold_null_arguments
+from fsql.compiler.rules.limit_collected import limit_collected
 from fsql.compiler.rules.merge_filters import drop_true_filter, merge_filters
 from fsql.compiler.rules.merge_projects import drop_identity_project, merge_projects
 from fsql.compiler.rules.prune_columns import prune_columns
@@ -69,6 +71,7 @@ PUSHDOWN: Final = (
     Rule("bound-rank", Filter, bound_rank, opens_inputs=True),
 )
 PRUNE: Final = (Rule("prune-columns", Job, prune_columns),)
+LIMIT: Final = (Rule("limit-collected", Project, limit_collected),)
 
 PASSES: Final = (
     Pass("simplify", (*SIMPLIFY, *MERGE)),
@@ -77,6 +80,6 @@ PASSES: Final = (
     # Pruning comes last, because moving a predicate changes which columns are read where.  Pushdown
     # is not repeated, because it would lift the projections that select columns above the filters.
     Pass("prune", PRUNE),
-    Pass("tidy", MERGE),
+    Pass("tidy", (*MERGE, *LIMIT)),
 )
 """The passes between the binder and lowering, in this order."""

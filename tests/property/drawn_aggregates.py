@@ -1,11 +1,11 @@
-"""Aggregate calls with what their functions need: a second argument, ORDER BY, a fraction."""
+"""Aggregate calls with what their functions need, and what is read of arrays."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from fsql.compiler.expression import OF_TWO, AggregateCall, AggregateFunction
-from fsql.compiler.sqltypes import Kind
+from fsql.compiler.expression import OF_TWO, AggregateCall, AggregateFunction, Call, Literal
+from fsql.compiler.sqltypes import BIGINT, Kind
 
 if TYPE_CHECKING:
     from random import Random
@@ -64,3 +64,15 @@ def drawn_call(
         directions=directions,
         parameter=parameter,
     )
+
+
+def whole_or_slice(random: Random, column: Expression) -> Expression:
+    """Return a column; of an array sometimes only the first or the last elements."""
+    if column.type.element is None or random.random() < 0.5:
+        return column
+    first, number = (
+        Literal(BIGINT, nullable=False, value=each) for each in (1, random.choice((1, 2, 3)))
+    )
+    last = Literal(BIGINT, nullable=False, value=-random.choice((1, 2)))
+    bounds = random.choice(((first, number), (last,)))
+    return Call(column.type, column.nullable, "array_slice", (column, *bounds))

@@ -35,7 +35,7 @@ from fsql.compiler.sqltypes import (
     SqlType,
     array_of,
 )
-from fsql.tests.property.drawn_aggregates import drawn_call
+from fsql.tests.property.drawn_aggregates import drawn_call, whole_or_slice
 from fsql.tests.property.expressions import in_set, random_expression
 from fsql.tests.property.time_order import drawn_over, event_times
 from fsql.tests.property.values import NOON, SECOND, first_never_null, random_value
@@ -99,9 +99,8 @@ class Plans:
 
     def project_of(self, below: logical.Plan) -> logical.Plan:
         picked = self.random.sample(range(len(below.schema)), k=min(4, len(below.schema)))
-        made: list[Expression] = [
-            self.column(below.schema, index) for index in picked[: self.random.randint(1, 4)]
-        ]
+        columns = [self.column(below.schema, i) for i in picked[: self.random.randint(1, 4)]]
+        made = [whole_or_slice(self.random, each) for each in columns]
         made += [self.expression(below.schema, BIGINT) for _ in range(self.random.randint(0, 2))]
         self.random.shuffle(made)
         return logical.Project(below, tuple(made), _names("p", made))

@@ -273,6 +273,8 @@ class Arrays:
     def __init__(self, call: AggregateCall) -> None:
         self._type = arrow_type(call.type)
         self._ignores_nulls = call.ignore_nulls
+        number = 0 if call.parameter is None else int(call.parameter)
+        self._read = slice(None, number) if number > 0 else slice(number or None, None)
         self._lists: list[list[object]] = []
 
     def grow(self, slots: int) -> None:
@@ -295,15 +297,16 @@ class Arrays:
                 if self._ignores_nulls and elements[i] is None:
                     continue
                 collected.extend([elements[i]] * repeats[i])
-            after.append(list(collected) or None)
+            after.append(collected[self._read] or None)
         return Values(pa.array(after, self._type))
 
     def result_sizes(self, slots: Ints) -> Ints:
         """Return how many values the result of each slot has."""
-        return np.array([len(self._lists[slot]) for slot in slots.tolist()], np.int64)
+        return np.array([len(self._lists[slot][self._read]) for slot in slots.tolist()], np.int64)
 
     def read(self, slots: Ints) -> Values:
-        return Values(pa.array([self._lists[slot] or None for slot in slots.tolist()], self._type))
+        results = [self._lists[slot][self._read] or None for slot in slots.tolist()]
+        return Values(pa.array(results, self._type))
 
     def save(self, slots: Ints) -> list[int]:
         return [len(self._lists[slot]) for slot in slots.tolist()]
@@ -313,7 +316,8 @@ class Arrays:
             del self._lists[slots[i]][saved[i] :]
 
     def columns(self, slots: Ints) -> dict[str, pa.Array]:
-        return {"elements": self.read(slots).array}
+        lists = [self._lists[slot] or None for slot in slots.tolist()]
+        return {"elements": pa.array(lists, self._type)}
 
     def load(self, slots: Ints, columns: Mapping[str, pa.Array]) -> None:
         for slot, elements in zip(slots.tolist(), columns["elements"].to_pylist(), strict=True):

@@ -88,21 +88,18 @@ class OrderedValues:
     def result_size(self) -> int:
         if self._call.function is not AggregateFunction.ARRAY_AGG:
             return 1
-        return len(self._rows) if self._call.distinct else self._count
+        size = len(self._rows) if self._call.distinct else self._count
+        return size if self._call.parameter is None else min(size, abs(int(self._call.parameter)))
 
     def result(self) -> Value:
         if self._call.function in _CHOOSES:
             return self._edge(last=self._call.function is AggregateFunction.LAST_VALUE)
+        if self._call.function is AggregateFunction.ARRAY_AGG:
+            return self._array()
         values, weights = self._present()
         if not values:
             return None
         match self._call.function:
-            case AggregateFunction.ARRAY_AGG:
-                return tuple(
-                    given[0]
-                    for (_, given), weight in zip(values, weights, strict=True)
-                    for _ in range(weight)
-                )
             case AggregateFunction.MODE:
                 return values[weights.index(max(weights))][1][0]
             case AggregateFunction.PERCENTILE_DISC:
@@ -129,6 +126,25 @@ class OrderedValues:
             if self._weights[index] > 0:
                 return self._rows[index][1][0]
         return None
+
+    def _array(self) -> Value:
+        """Return the values in order; those that are read, without a pass over the others."""
+        number = self._call.parameter
+        if number is None:
+            values = [
+                given[0]
+                for (_, given), weight in zip(*self._present(), strict=True)
+                for _ in range(weight)
+            ]
+            return tuple(values) or None
+        found: list[Value] = []
+        wanted, indexes = int(abs(number)), range(len(self._rows))
+        for index in indexes if number > 0 else reversed(indexes):
+            weight = min(self._weights[index], 1) if self._call.distinct else self._weights[index]
+            found += [self._rows[index][1][0]] * min(weight, wanted - len(found))
+            if len(found) == wanted:
+                break
+        return (tuple(found) if number > 0 else tuple(reversed(found))) or None
 
     def _rank(self, count: int, *, whole: bool) -> int:
         """Return the index of the percentile among `count` values, from 0."""
