@@ -195,6 +195,11 @@ def json_extract_path(text: str, *steps: str) -> str | None:
     return None if found is _MISSING else written(found)
 
 
+def json_extract(text: str, path: str) -> str | None:
+    """Return what is at a path of JSON, NULL if the path has a wildcard."""
+    return None if "*" in path else json_extract_path(text, *re.findall(r"\w+", path))
+
+
 def json_extract_path_text(text: str, *steps: str) -> str | None:
     """Return the value at the end of the steps as a text."""
     found = at_steps(text, steps)
@@ -202,7 +207,7 @@ def json_extract_path_text(text: str, *steps: str) -> str | None:
 
 
 JSON_FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {
-    "json_extract": lambda a, b: json_extract_path(a, *re.findall(r"\w+", b)),
+    "json_extract": json_extract,
     "json_extract_path": json_extract_path,
     "json_extract_path_text": json_extract_path_text,
 }

@@ -7,7 +7,12 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
 from fsql.compiler.sqltypes import Kind
-from fsql.tests.reference.failure import NOT_CASTABLE, TIMESTAMP_OUT_OF_RANGE, FailureError
+from fsql.tests.reference.failure import (
+    NOT_CASTABLE,
+    OUT_OF_RANGE,
+    TIMESTAMP_OUT_OF_RANGE,
+    FailureError,
+)
 from fsql.tests.reference.scalar_casts import EPOCH, timestamp_of_text
 
 if TYPE_CHECKING:
@@ -69,6 +74,17 @@ def make_date(year: int, month: int, day: int) -> int:
         return (EPOCH.replace(year, month, day) - EPOCH).days
     except (OverflowError, ValueError):
         raise FailureError(NOT_CASTABLE) from None
+
+
+def bin_of(width: int, at: int, origin: int = 0) -> int:
+    """Return the beginning of the bin of a time, counted from an origin; it may be out of range.
+
+    Raises:
+        FailureError: bins have no width.
+    """
+    if width <= 0:
+        raise FailureError(OUT_OF_RANGE)
+    return at - (at - origin) % width
 
 
 def months_later(kind: Kind, value: int, months: int) -> int:
@@ -187,7 +203,7 @@ def hour_of_text(text: str, pattern: str) -> int:
 TIME_FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {
     "make_date": make_date,
     "date_format": written,
-    "date_bin": lambda width, at, origin=0: at - (at - origin) % width,
+    "date_bin": bin_of,
     "date_trunc": date_trunc,
     "format_time": hour_and_minute,
     "parse_time": hour_of_text,
