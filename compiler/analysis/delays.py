@@ -196,7 +196,8 @@ def _window_distances(plan: AssignWindows, below: Distances) -> Distances:
     Windows of local times are longer by the time by which the clock is set back.
     """
     time = below[plan.time_column]
-    assert time is not None, "windows are over event time"
+    if time is None:
+        return None, None, None
     size_us = _round_up(plan.size_us + zone_of(plan.zone).spread, grain_us(plan))
     bound = Distance(time.behind_us, time.ahead_us + size_us, plan)
     return None, bound, bound

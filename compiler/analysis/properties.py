@@ -85,6 +85,8 @@ def _window_columns(plan: Plan, below: Sequence[WindowColumns]) -> WindowColumns
             found = below[0]
         case Join(kind=kind, once=once):
             found = below[0] + (below[1] if kind.makes_pairs and not once else ())
+        case AssignWindows(over_event_time=False):
+            found = below[0]
         case AssignWindows() | AssignSessions():
             found = below[0] + tuple(WindowColumn(plan, bound, open=True) for bound in Bound)
         case Project(expressions=expressions):

@@ -107,7 +107,8 @@ class AssignWindows(Plan):
     """Each row once for each window `[start, start + size)` with `start = offset + k * slide` it is in.
 
     Adds `window_start`, `window_end` and `window_time` (the end less 1 microsecond), of the type of the
-    time; the last two are event time.  `time_column` is the index of an event-time column that is never NULL.
+    time.  `time_column` is the index of a time that is never NULL.  If it is event time, so are the last two;
+    windows of rows that can be retracted are over another time, and never close.
     Windows are in ascending order of start.  Path: the window's index from 0 is appended.
 
     Windows of TIMESTAMP_LTZ are in local time: a window begins when a clock in the zone first shows its
@@ -131,6 +132,11 @@ class AssignWindows(Plan):
         return self.size_us <= self.slide_us or not zone_of(self.zone).transitions
 
     @property
+    def over_event_time(self) -> bool:
+        """Return whether the windows close."""
+        return self.input.schema[self.time_column].time_attribute
+
+    @property
     def zone(self) -> str:
         """Return the time zone of windows in local time."""
         return time_type(self.input, self.time_column).zone or "UTC"
@@ -142,8 +148,8 @@ class AssignWindows(Plan):
         return (
             *self.input.schema,
             Column("window_start", type_, nullable=False),
-            Column("window_end", type_, nullable=False, time_attribute=True),
-            Column("window_time", type_, nullable=False, time_attribute=True),
+            Column("window_end", type_, nullable=False, time_attribute=self.over_event_time),
+            Column("window_time", type_, nullable=False, time_attribute=self.over_event_time),
         )
 
 

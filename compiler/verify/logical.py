@@ -113,7 +113,10 @@ def _row_operator(plan: logical.Filter | logical.Project | logical.AssignWindows
             yield from _name_counts(expressions, names)
             yield from _expressions(expressions, below)
         case logical.AssignWindows(time_column=index):
-            yield from _time_column(below, index)
+            if append_only(plan.input):
+                yield from _time_column(below, index)
+            elif below[index].type.kind is not Kind.TIMESTAMP or below[index].nullable:
+                yield f"column {index} is no time that is never NULL"
             if plan.size_us <= 0 or plan.slide_us <= 0:
                 yield "the size and the slide of a window must be positive"
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.analysis.properties import Bound, WindowColumn, window_columns
 from fsql.compiler.binder.items import Key
@@ -16,6 +16,7 @@ from fsql.compiler.logical import (
     AssignWindows,
     Plan,
     WindowAggregate,
+    operators,
 )
 from fsql.compiler.node import walk
 
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
     from fsql.compiler.expression import Expression
     from fsql.compiler.syntax import Emit
     from fsql.compiler.text.source import Span
+
+_NEVER_CLOSES: Final = "windows close by event time, which rows that can be retracted do not have"
 
 
 def make_group(
@@ -72,7 +75,8 @@ def make_group(
             end,
             final,
         )
-    refuse_final(emit)
+    never_closes = _never_closes(plan)
+    refuse_final(emit, never_closes=never_closes)
     whole = Aggregate(
         plan, grouping.keys, grouping.key_names, grouping.aggregates, grouping.aggregate_names
     )
@@ -82,13 +86,20 @@ def make_group(
         report.warn(
             Diagnostic(
                 "W301",
-                f"{clause} without a window keeps every group",
+                f"{clause} {'over windows that never close' if never_closes else 'without a window'}"
+                " keeps every group",
                 Label(span),
-                notes=("any group may change later",),
+                notes=(_NEVER_CLOSES if never_closes else "any group may change later",),
                 helps=_window_instead(plan, grouping.keys),
             )
         )
     return whole
+
+
+def _never_closes(plan: Plan) -> bool:
+    """Return whether windows of rows that can be retracted are assigned below."""
+    windows = (node for node in operators(plan) if isinstance(node, AssignWindows))
+    return any(not node.over_event_time for node in windows)
 
 
 def _window_instead(plan: Plan, keys: Sequence[Expression]) -> tuple[str, ...]:
@@ -114,12 +125,15 @@ def _refuse_changes_of_sessions(closed_by: WindowColumn, emit: Emit) -> None:
         )
 
 
-def refuse_final(emit: Emit | None) -> None:
-    """Refuse EMIT FINAL without a window.
+def refuse_final(emit: Emit | None, *, never_closes: bool = False) -> None:
+    """Refuse EMIT FINAL without a window, or of windows that never close.
 
     Raises:
         Refusal: E306.
     """
+    if emit is not None and emit.mode == "FINAL" and never_closes:
+        what = "EMIT FINAL of windows that never close"
+        raise refusal("E306", what, emit.span, note=_NEVER_CLOSES, help="write EMIT CHANGES")
     if emit is not None and emit.mode == "FINAL":
         raise refusal(
             "E306",

@@ -10,10 +10,10 @@ from fsql.compiler.binder.ddl.declared_functions import NO_FUNCTIONS
 from fsql.compiler.binder.expressions.expression import ExpressionBinder
 from fsql.compiler.binder.expressions.operators import call
 from fsql.compiler.binder.expressions.pseudo_columns import row_time_field
-from fsql.compiler.binder.relation import column_refs, project
+from fsql.compiler.binder.relation import column_refs, filter_relation, project
 from fsql.compiler.binder.report import Refusal, refusal
 from fsql.compiler.binder.scope import Field
-from fsql.compiler.expression import ColumnRef
+from fsql.compiler.expression import ColumnRef, Literal
 from fsql.compiler.logical import (
     Aggregate,
     ApplyChanges,
@@ -31,6 +31,7 @@ from fsql.compiler.logical import (
     ToChangelog,
     Union,
     WindowAggregate,
+    append_only,
     operators,
 )
 from fsql.compiler.row_pattern import decision_us
@@ -43,16 +44,21 @@ if TYPE_CHECKING:
 
 LATEST_TIME: Final = "latest_time"
 """The name of the hidden column with the greatest of several event times."""
+KNOWN_TIME: Final = "known_time"
+"""The name of the hidden column with a time that is not NULL."""
 
 
 def window_time(
     relation: Relation,
     written: syntax.ColumnReference | syntax.EventTime,
     source_spans: SourceSpans,
+    *,
+    of_changes: bool = False,
 ) -> tuple[Relation, Field]:
     """Return the relation with the event-time column over which a window is defined.
 
-    A window that names none is over the greatest event time of a pair, which is a column more.
+    A window that names none is over the greatest event time of a pair, which is a column more.  With
+    `of_changes`, windows of tables that change may be over any time; rows without one have no window.
 
     Raises:
         Refusal: E203, E204, E304.
@@ -61,7 +67,35 @@ def window_time(
         relation, latest = with_latest_time(relation)
         if latest is not None:
             return relation, latest
+    elif of_changes and _is_table_of_changes(relation.plan):
+        time = ExpressionBinder(
+            relation.scope, "a window", source_spans, NO_FUNCTIONS, "UTC"
+        ).column(written)
+        if time.column.type.kind is Kind.TIMESTAMP:
+            return _with_known_time(relation, time)
     return relation, event_time_field(relation, written, source_spans)
+
+
+def _is_table_of_changes(plan: Plan) -> bool:
+    """Return whether rows are those of tables of changes or of groups.
+
+    After joins and ranks there are ways to keep event time, which errors name.
+    """
+    lose_time = [node for node in operators(plan) if _reason(node) is not None]
+    kinds = ApplyChanges | Aggregate | WindowAggregate
+    return not append_only(plan) and all(isinstance(node, kinds) for node in lose_time)
+
+
+def _with_known_time(relation: Relation, time: Field) -> tuple[Relation, Field]:
+    """Return the rows that have a time, and the column with it, which is never NULL."""
+    if not time.column.nullable:
+        return relation, time
+    below = filter_relation(relation.plan, [call("is_not_null", time.expression)])
+    never = Literal(time.column.type, nullable=False, value=0)
+    names = [*(column.name for column in below.schema), KNOWN_TIME]
+    known = call("coalesce", time.expression, never)
+    made = project(below, [*column_refs(below), known], names)
+    return relation.with_plan(made), Field(None, time.name, relation.width, made.schema[-1])
 
 
 def with_latest_time(relation: Relation) -> tuple[Relation, Field | None]:

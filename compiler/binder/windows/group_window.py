@@ -58,7 +58,9 @@ def assign_group_window(
             else:
                 relation = assign_windows(relation, call, element.span, spans)
             bounds = [Bound.END]
-            if call.cumulative or call.slide_us is None:
+            if not window_field(relation, Bound.END).column.time_attribute:
+                bounds = [*Bound]  # No analysis knows that these windows have one start for an end.
+            elif call.cumulative or call.slide_us is None:
                 bounds.append(Bound.START)
             for bound in bounds:
                 field = window_field(relation, bound)

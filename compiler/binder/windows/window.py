@@ -276,8 +276,9 @@ def assign_windows(
     Raises:
         Refusal: E203, E204, E304; E301 for CUMULATE where clocks change.
     """
-    relation, time = window_time(relation, call.time_column, source_spans)
-    check_grace(relation.plan, time, call.time_column)
+    relation, time = window_time(relation, call.time_column, source_spans, of_changes=True)
+    if time.column.time_attribute:
+        check_grace(relation.plan, time, call.time_column)
     assert call.slide_us is not None, "these are not sessions"
     if call.cumulative:
         return _cumulative_windows(relation, time.index, call, span, source_spans)
