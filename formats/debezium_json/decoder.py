@@ -75,7 +75,7 @@ def make_decoder(columns: Schema, settings: Settings) -> Callable[[], LineDecode
     return lambda: ImagesDecoder((columns[0], *image), record_bytes_max, nulled)
 
 
-class DebeziumDecoder(SingleLineDecoder):
+class _EventDecoder(SingleLineDecoder):
     """Decodes events; the rows in them are decoded together, as lines of JSON."""
 
     skips_empty_lines = True
@@ -93,6 +93,10 @@ class DebeziumDecoder(SingleLineDecoder):
     def nulled_fields(self) -> int:
         """Return the number of malformed values in rows that became NULL."""
         return self._rows.nulled_fields
+
+
+class DebeziumDecoder(_EventDecoder):
+    """Decodes events into the kind of change, and the columns of the row that it leaves or removes."""
 
     def decode(self, lines: Lines, first_row: int) -> DecodedRows:
         """Return the rows of lines, none of which is empty; the first has the number `first_row`."""
@@ -127,27 +131,11 @@ class DebeziumDecoder(SingleLineDecoder):
         return _Change(operation, _image(event, "before" if operation == "-D" else "after"))
 
 
-class ImagesDecoder(SingleLineDecoder):
+class ImagesDecoder(_EventDecoder):
     """Decodes events into the kind of change, the columns of the new row, and those of the old one.
 
     The kinds are `+I`, `+U` and `-D`; the first has no old row, and the last no new one.
     """
-
-    skips_empty_lines = True
-
-    def __init__(self, columns: Schema, record_bytes_max: int, nulled: Collection[str]) -> None:
-        self.record_bytes_max = record_bytes_max
-        self._rows = JsonDecoder(columns[1:], record_bytes_max, nulled)
-
-    @property
-    def unknown_fields(self) -> int:
-        """Return the number of fields in rows that are not columns."""
-        return self._rows.unknown_fields
-
-    @property
-    def nulled_fields(self) -> int:
-        """Return the number of malformed values in rows that became NULL."""
-        return self._rows.nulled_fields
 
     def decode(self, lines: Lines, first_row: int) -> DecodedRows:
         """Return the rows of lines, none of which is empty; the first has the number `first_row`."""
