@@ -166,7 +166,7 @@ def _new_accumulator(  # noqa: C901, PLR0911 - one line for each kind
         case AggregateFunction.BIT_AND | AggregateFunction.BIT_OR | AggregateFunction.BIT_XOR:
             return NumberStates(call, Bits, shown=shown)
         case AggregateFunction.COUNT:
-            return Count(call)
+            return Count()
         case AggregateFunction.SUM | AggregateFunction.AVG:
             assert call.argument is not None
             if call.argument.type.kind is Kind.DOUBLE:
@@ -185,8 +185,7 @@ def _new_accumulator(  # noqa: C901, PLR0911 - one line for each kind
 class Count:
     """COUNT(*) and COUNT(argument)."""
 
-    def __init__(self, call: AggregateCall) -> None:
-        self._call = call
+    def __init__(self) -> None:
         self._count = StateColumn()
 
     def grow(self, slots: int) -> None:

@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from fsql.runtime.arrow_types import arrow_type
 from fsql.runtime.dictionaries import decode_dictionary
+from fsql.runtime.kernels.aggregate.accumulators import Count
 from fsql.runtime.kernels.aggregate.state_column import StateColumn, count_column, or_ones
 from fsql.runtime.kernels.aggregate.steps import Values
 
@@ -69,38 +70,14 @@ class Present:
         self._present.values[slots] = columns["present"].fill_null(0).to_numpy()
 
 
-class Balance:
+class Balance(Count):
     """The added rows of each slot less the removed ones; the values are BOOLEAN, TRUE for an added row."""
-
-    def __init__(self) -> None:
-        self._count = StateColumn()
-
-    def grow(self, slots: int) -> None:
-        self._count.grow(slots)
-
-    def clear(self, slots: Ints) -> None:
-        self._count.values[slots] = 0
 
     def add(self, values: pa.Array | None, weights: Ints | None, steps: Steps) -> Values:
         assert values is not None
         added = values.to_numpy(zero_copy_only=False).astype(np.int64)
         signs = (2 * added - 1) * or_ones(weights)
         return Values(pa.array(self._count.add(steps.sums(signs), steps)))
-
-    def read(self, slots: Ints) -> Values:
-        return Values(pa.array(self._count.values[slots]))
-
-    def save(self, slots: Ints) -> Ints:
-        return self._count.values[slots]
-
-    def restore(self, slots: Ints, saved: Ints, kept: Ints) -> None:
-        self._count.values[slots[kept]] = saved[kept]
-
-    def columns(self, slots: Ints) -> dict[str, pa.Array]:
-        return {"balance": count_column(self._count, slots)}
-
-    def load(self, slots: Ints, columns: Mapping[str, pa.Array]) -> None:
-        self._count.values[slots] = columns["balance"].fill_null(0).to_numpy()
 
 
 class LastValue:
