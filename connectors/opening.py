@@ -85,7 +85,7 @@ def infer_columns(options: Options, context: ConnectorContext) -> tuple[Schema, 
     )
 
 
-def open_sink(  # noqa: PLR0913 - what a context is made of
+def open_sink(
     sink: SinkTable,
     base_directory: Path,
     *,

@@ -94,7 +94,7 @@ def worker(
 @click.option("--temporary", is_flag=True)
 @click.option("--restarted", is_flag=True)
 @click.option("--hosts-worker", type=click.Choice(("contracts", "fixed")))
-def coordinator(  # noqa: PLR0913 - flags
+def coordinator(
     state: Path,
     listening: int,
     stdout: str | None,

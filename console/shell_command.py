@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 @define
 @existing_outputs
 @pass_reporter
-def shell(  # noqa: PLR0913 - the flags of the command
+def shell(
     reporter: Reporter,
     script: str | None,
     preview: int | None,

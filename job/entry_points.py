@@ -69,7 +69,7 @@ def prepare(description: bytes) -> Prepared:
     return prepare_job(parse_description(description)).for_workers()
 
 
-def run_worker(  # noqa: PLR0913 - the flags of the command
+def run_worker(
     leader: str,
     key: Path,
     *,
@@ -133,7 +133,7 @@ def _find_leader(address: str, credentials: Path | None) -> LeaderFinder:
     return LeaderFinder(open_zookeeper(job, find_credentials(job, credentials), create=True))
 
 
-def run_coordinator(  # noqa: PLR0913 - the flags of the command
+def run_coordinator(
     state: Path,
     listening: int,
     stdout: str | None,

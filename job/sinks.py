@@ -60,7 +60,7 @@ class ConsumedOutput:
     option: str
 
 
-def job_consumers(  # noqa: PLR0913 - each of them matters to what is promised
+def job_consumers(
     compiled: Compiled,
     splits: Mapping[int, Sequence[Split]],
     positions: Path | None,

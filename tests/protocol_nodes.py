@@ -180,7 +180,7 @@ class Coordinator:
         frame = Frame("job", 0, epoch, worker, COORDINATOR, sequence, has, item_of(words))
         return Received(frame, "somewhere")
 
-    def _effect_text(self, effect: CoordinatorEffect) -> list[str]:  # noqa: C901, PLR0911, PLR0912
+    def _effect_text(self, effect: CoordinatorEffect) -> list[str]:  # noqa: C901, PLR0911
         match effect:
             case Transmit(address, what):
                 if isinstance(what, Frame):

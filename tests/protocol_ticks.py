@@ -73,7 +73,7 @@ def tick_item_of(  # noqa: C901, PLR0911, PLR0912 - one case for each kind
             return None
 
 
-def tick_item_text(  # noqa: C901, PLR0911, PLR0912 - one case for each kind
+def tick_item_text(  # noqa: C901, PLR0911 - one case for each kind
     item: Item,
 ) -> str:
     """Return an item of a tick as a transcript has it."""

@@ -1,8 +1,4 @@
-"""The code about itself: sizes with a ratchet, words that may not stand, the files that must.
-
-Short files and functions may not grow over the limits; the few that are over may only shrink, and the
-list says by how much they are.
-"""
+"""The code about itself: words that may not stand, the files that must, imports without circles."""
 
 from __future__ import annotations
 
@@ -10,21 +6,12 @@ import ast
 import graphlib
 import re
 import subprocess
-from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
 
 import grimp
 import pytest
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
 ROOT = Path(__file__).resolve().parent.parent
-FILE_LINES_MAX = 400
-FUNCTION_LINES_MAX = 60
-LONGER_FILES: dict[str, int] = {}
-LONGER_FUNCTIONS: dict[str, int] = {}
 
 BANNED = {
     r"\bpickle\b": "msgspec, Arrow IPC",
@@ -37,12 +24,6 @@ BANNED = {
     r"(?<![\w.])hash\(": "fsql.runtime.hashing",
     r"pyarrow\.json": "msgspec (it crashes on `null`)",
 }
-# A participle alone or before a preposition: `kept`, `_waited_for`, `stored_below_any`.
-PARTICIPLE = re.compile(
-    r"_?(?!feed|embed|seed|speed|exceed|proceed|need)"
-    r"([a-z]+ed|kept|left|shown|known|held|found|sent|lost|made|given|taken|written|seen|chosen|met|drawn)"
-    r"(_(with|up|off|out|by|for|from|to|at|in|on|below|above|since|downstream|upstream|any|all))*"
-)
 ORACLE_MAY_IMPORT = (
     "fsql.compiler.row_pattern",
     "fsql.compiler.expression",
@@ -67,65 +48,6 @@ def sources(pattern: str = "*.py") -> list[Path]:
         check=True,
     )
     return sorted(ROOT / name for name in listed.stdout.split() if (ROOT / name).is_file())
-
-
-def test_files_are_short() -> None:
-    lengths = {str(p.relative_to(ROOT)): len(p.read_text().splitlines()) for p in sources()}
-    over = {
-        name: lines
-        for name, lines in lengths.items()
-        if lines > LONGER_FILES.get(name, FILE_LINES_MAX)
-    }
-    assert over == {}
-
-
-def statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:
-    """Yield statements and those within them; what is within expressions would take ten times as long."""
-    for node in body:
-        yield node
-        for name in ("body", "orelse", "finalbody", "handlers", "cases"):
-            yield from statements(getattr(node, name, []))
-
-
-class Definitions(NamedTuple):
-    """What a file defines: its functions with the lines of each, and its outermost classes."""
-
-    path: Path
-    functions: list[tuple[str, int]]
-    classes: list[str]
-    methods: list[str]
-
-
-@cache
-def definitions() -> list[Definitions]:
-    found = []
-    for path in sources():
-        body = ast.parse(path.read_text()).body
-        functions = [
-            (node.name, (node.end_lineno or 0) - node.lineno + 1)
-            for node in statements(body)
-            if isinstance(node, ast.FunctionDef)
-        ]
-        classes = [node for node in body if isinstance(node, ast.ClassDef)]
-        methods = [
-            f"{each.name}.{node.name}"
-            for each in classes
-            for node in each.body
-            if isinstance(node, ast.FunctionDef)
-            and not any("property" in ast.unparse(d) for d in node.decorator_list)
-        ]
-        found.append(Definitions(path, functions, [each.name for each in classes], methods))
-    return found
-
-
-def test_functions_are_short() -> None:
-    over = {}
-    for each in definitions():
-        for function, lines in each.functions:
-            name = f"{each.path.relative_to(ROOT)}:{function}"
-            if lines > LONGER_FUNCTIONS.get(name, FUNCTION_LINES_MAX):
-                over[name] = lines
-    assert over == {}
 
 
 @pytest.mark.parametrize("pattern", BANNED)
@@ -190,19 +112,8 @@ def test_imports_have_no_circles() -> None:
 
 def test_no_class_name_means_two_things_in_one_package() -> None:
     classes: dict[tuple[str, str], list[str]] = {}
-    for each in definitions():
-        for name in each.classes:
-            classes.setdefault((str(each.path.parent), name), []).append(each.path.name)
+    for path in sources():
+        for node in ast.parse(path.read_text()).body:
+            if isinstance(node, ast.ClassDef):
+                classes.setdefault((str(path.parent), node.name), []).append(path.name)
     assert {key: names for key, names in classes.items() if len(names) > 1} == {}
-
-
-def test_methods_are_not_named_by_participles() -> None:
-    """Properties may be: they say what an object is. A method is named by what it does or returns."""
-    wrong = {
-        f"{each.path.relative_to(ROOT)}: {name}"
-        for each in definitions()
-        if "tests" not in each.path.relative_to(ROOT).parts
-        for name in each.methods
-        if PARTICIPLE.fullmatch(name.partition(".")[2])
-    }
-    assert wrong == set()

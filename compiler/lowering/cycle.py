@@ -26,7 +26,7 @@ STATE_WINDOW = 2
 """The window of the Grouping: a state and the next item; see FlameStream (2018), section 2.7."""
 
 
-def add_cycle(  # noqa: PLR0913 - the parts of a cycle
+def add_cycle(
     draft: Draft,
     plan: Plan,
     combine: Combine,

@@ -163,7 +163,7 @@ def _depth_after(  # noqa: PLR0911 - one line for each kind
             return depth
 
 
-def _types_after(function: g.MapFunction, types: list[SqlType]) -> list[SqlType]:  # noqa: C901, PLR0912 - one a function
+def _types_after(function: g.MapFunction, types: list[SqlType]) -> list[SqlType]:  # noqa: C901 - one a function
     match function:
         case g.Compute():
             after = [expression.type for expression in function.expressions]

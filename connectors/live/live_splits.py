@@ -123,7 +123,7 @@ def _open_inflow(
     return inflow
 
 
-def live_split(  # noqa: PLR0913 - the last three are what connectors differ in
+def live_split(
     name: str,
     table: Table,
     settings: Settings,

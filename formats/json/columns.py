@@ -122,7 +122,7 @@ def with_nulls(formatted: Formatted, valid: Bools) -> Formatted:
     return Formatted("", written, "")
 
 
-def _values(  # noqa: C901, PLR0911, PLR0912 - one for each kind
+def _values(  # noqa: C901, PLR0911 - one for each kind
     array: pa.Array, sql_type: SqlType, valid: Bools | None, pieces: PiecesOfBatch
 ) -> Formatted:
     """Return the text of the values; values where `valid` is False are arbitrary."""

@@ -58,7 +58,7 @@ if TYPE_CHECKING:
 class Worker:
     """One worker's stages, folds and fronts."""
 
-    def __init__(  # noqa: PLR0913, PLR0917 - what it may share with its node
+    def __init__(
         self,
         plan: TickPlan,
         number: int,

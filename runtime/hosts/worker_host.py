@@ -102,7 +102,7 @@ class WorkerHost(Host["WorkerMachine"]):
             self._state.close()
             self._state = None
 
-    def _carry_out(self, effect: WorkerEffect) -> None:  # noqa: C901, PLR0912 - one case for each
+    def _carry_out(self, effect: WorkerEffect) -> None:  # noqa: C901 - one case for each
         match effect:
             case Transmit():
                 self._transmit(effect)

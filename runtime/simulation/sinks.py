@@ -58,7 +58,7 @@ class SinkConnection:
 class ExternalSink:
     """The sink of one output, outside the cluster."""
 
-    def __init__(  # noqa: PLR0913 - it stands between many
+    def __init__(
         self,
         number: int,
         world: World,

@@ -96,7 +96,7 @@ def evaluate(  # noqa: C901, PLR0911 - one a form
             raise AssertionError(expression)
 
 
-def call(  # noqa: C901, PLR0911, PLR0912 - one a kind
+def call(  # noqa: C901, PLR0911 - one a kind
     expression: Call, row: Sequence[Value]
 ) -> Value:
     """Return the value of a function call: the lazy functions first, the others by the table."""

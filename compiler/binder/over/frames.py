@@ -196,7 +196,7 @@ def whole_number(written: syntax.Expression) -> int | None:
     return int(text)
 
 
-def in_order_of_time(  # noqa: PLR0913 - the parts of an ORDER BY
+def in_order_of_time(
     plan: Plan,
     partition: tuple[Expression, ...],
     time: Expression,

@@ -23,7 +23,7 @@ _OPERATION: Final = "operation of force_append_only"
 """A name that no column of the query has."""
 
 
-def create_sink(  # noqa: PLR0913, PLR0917 - what the rule has
+def create_sink(
     span: Span,
     _sink: Token,
     if_not_exists: Token | None,

@@ -174,7 +174,7 @@ def _is_view(kind: Token) -> bool:
     return kind.text.upper() == "VIEW"
 
 
-def create_view(  # noqa: PLR0913, PLR0917 - what the rule has
+def create_view(
     span: Span,
     _or_replace: Token | None,
     temporary: Token | None,

@@ -189,7 +189,7 @@ def computed_column(
     return syntax.ComputedColumn(span, name, expression, comment)
 
 
-def metadata_column(  # noqa: PLR0913, PLR0917 - what the rule has
+def metadata_column(
     span: Span,
     name: syntax.Identifier,
     type_: syntax.TypeName,

@@ -44,7 +44,7 @@ class MessageDeadline(Protocol):
 class WorkerProcess:
     """Runs until the job is done or the launcher has ended."""
 
-    def __init__(  # noqa: PLR0913 - it stands between many
+    def __init__(
         self,
         node: WorkerMachine,
         transport: ZeroMqTransport,

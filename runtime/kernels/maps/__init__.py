@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from fsql.runtime.batch import Batch
 
 
-def compile_map(  # noqa: C901, PLR0911, PLR0912 - one line for each function
+def compile_map(  # noqa: C901, PLR0911 - one line for each function
     function: MapFunction, input_schema: Schema
 ) -> Callable[[Batch], MapResult]:
     """Return the callable that applies `function` to batches of rows of `input_schema`."""
