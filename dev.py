@@ -72,6 +72,8 @@ def install(*, tools: bool) -> None:
         sys.exit("could not install pip 25.1 or newer: is a package index reachable?")
     if run(python, *quiet, "--editable", ".", *(("--group", "dev") if tools else ())):
         sys.exit("could not install fsql: see what pip says above")
+    # pip compiles a wheel, not a checkout; where PYTHONDONTWRITEBYTECODE is set, nothing else ever would.
+    run(python, "-m", "compileall", "-q", "-j", "0", "-x", r"[/\\](\.venv|tests)[/\\]", ".")
     stamp.write_text(wanted)
 
 

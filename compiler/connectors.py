@@ -8,11 +8,12 @@ were given, keys in lower case; an option that is not given has the default that
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final, TypeAlias
 from urllib.parse import quote, unquote
 
 from fsql.compiler.durations import duration_us
+from fsql.compiler.records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

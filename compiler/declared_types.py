@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler import syntax
 from fsql.compiler.binder.expressions.type_names import bind_type, is_type_name
 from fsql.compiler.binder.report import Refusal
 from fsql.compiler.diagnostics import Diagnostic, FsqlError, Label
+from fsql.compiler.records import dataclass
 from fsql.compiler.syntax.rewrite import records, rewrite
 from fsql.compiler.text.limits import check_syntax
 

@@ -18,10 +18,10 @@ is NULL if any argument is NULL, unless the function's row in the table states o
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.node import Node, walk
+from fsql.compiler.records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

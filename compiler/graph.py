@@ -14,11 +14,11 @@ the item that made it.  It returns a state with the rows that its last item caus
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from fsql.compiler.logical import JoinKind
 from fsql.compiler.node import Node
+from fsql.compiler.records import dataclass
 from fsql.compiler.sqltypes import TIMESTAMP
 
 if TYPE_CHECKING:

@@ -16,6 +16,8 @@ import functools
 import weakref
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from fsql.compiler.records import dataclass
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
@@ -47,7 +49,7 @@ class Interned(abc.ABCMeta):
         return _TABLE.setdefault(key, made)
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Node(metaclass=Interned):
     """The base of every interned record; compare nodes with `is`."""
 

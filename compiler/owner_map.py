@@ -6,10 +6,11 @@ as ranges: half-open intervals of bin numbers, ascending, that neither overlap n
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache, cached_property
 from itertools import groupby, pairwise
 from typing import TYPE_CHECKING, Final, TypeAlias
+
+from fsql.compiler.records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

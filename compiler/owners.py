@@ -6,7 +6,6 @@ exchanged by one map.  Exchanges that are not named share a map, which an exchan
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from fsql.compiler.owner_map import (
@@ -18,6 +17,7 @@ from fsql.compiler.owner_map import (
     are_owner_ranges,
     common_bins,
 )
+from fsql.compiler.records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence

@@ -9,7 +9,7 @@ rules raise no errors.  With `FSQL_VERIFY=1` in the environment, the plan is ver
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.binder.script import NO_ORDINALS, bind
@@ -18,6 +18,7 @@ from fsql.compiler.declared_types import with_declared_types
 from fsql.compiler.hinted_options import declare_hinted
 from fsql.compiler.inferred_columns import declare_files
 from fsql.compiler.parser import parse_script
+from fsql.compiler.records import dataclass
 from fsql.compiler.rules import PASSES
 from fsql.compiler.rules.driver import run_passes
 from fsql.compiler.surroundings import NO_SURROUNDINGS

@@ -16,13 +16,14 @@ not depend on the choices that are in force.
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.functions.evaluate import fallible
 from fsql.compiler.graph import Select
 from fsql.compiler.logical import TimeKind
 from fsql.compiler.pre_aggregation import may_pre_aggregate, pre_aggregations_of
+from fsql.compiler.records import dataclass
 from fsql.compiler.rules.conjuncts import conjunction, conjuncts
 from fsql.compiler.serialize import ID_DIGITS, canonical_bytes, digest
 from fsql.compiler.tick_plan import (

@@ -16,11 +16,11 @@ It is legal if
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.expression import AggregateFunction, ColumnRef
 from fsql.compiler.graph import CombineAggregate
+from fsql.compiler.records import dataclass
 from fsql.compiler.sqltypes import INTEGER_RANGES, Kind
 from fsql.compiler.tick_plan import FoldHead, SourceHead, ToFold
 

@@ -11,10 +11,10 @@ and fields for conditions and navigations.
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.node import Node
+from fsql.compiler.records import dataclass
 
 if TYPE_CHECKING:
     from fsql.compiler.expression import Expression

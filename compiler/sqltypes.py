@@ -47,8 +47,10 @@ from __future__ import annotations
 
 import enum
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
+
+from fsql.compiler.records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.compiler.functions.python_functions import refuse_loading
+from fsql.compiler.records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable

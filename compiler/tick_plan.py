@@ -10,10 +10,10 @@ one graph release the same bytes.
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from fsql.compiler.assignment import FrontTask
+from fsql.compiler.records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sized

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import sys
 import time
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Protocol
 
+from fsql.compiler.records import dataclass
 from fsql.connectors import paths
 
 if TYPE_CHECKING:

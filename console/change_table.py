@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import json
 import unicodedata
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from rich.cells import cell_len
 
 from fsql.compiler.logical import Changes
+from fsql.compiler.records import dataclass
 from fsql.compiler.sqltypes import STRUCTURED, TEXTUAL, Kind
 
 if TYPE_CHECKING:

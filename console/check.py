@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from fsql.compiler.diagnostics import FsqlError
@@ -11,6 +10,7 @@ from fsql.compiler.diagnostics.numbers import count_text
 from fsql.compiler.diagnostics.render import render_json
 from fsql.compiler.explain.traits import key_names, operator_name, state_bound
 from fsql.compiler.logical import operators
+from fsql.compiler.records import dataclass
 from fsql.job.compilation import compile_job
 from fsql.job.functions import functions_of
 from fsql.job.input_warnings import missing_inputs, unkept_rows

@@ -6,11 +6,11 @@ import json
 import sys
 import time
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 from fsql.compiler.diagnostics.numbers import counted_text
+from fsql.compiler.records import dataclass
 from fsql.connectors.addresses import listen_error, loopback
 from fsql.connectors.file.journal import has_journal
 from fsql.connectors.file.output_files import Existing, check_existing, locked_output

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from fsql.compiler.records import dataclass
 from fsql.console.written_file import check_folder, write_text
 
 if TYPE_CHECKING:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.diagnostics import FsqlError
 from fsql.compiler.diagnostics.numbers import counted_text
+from fsql.compiler.records import dataclass
 from fsql.console.tick_records import proposal_of, tick_fields
 from fsql.job.plan_in_force import AUTO
 from fsql.job.ticks import has_coordination, read_ticks

@@ -10,10 +10,10 @@ import json
 import os
 import sys
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from fsql.compiler.diagnostics.render import render_json, render_text
+from fsql.compiler.records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

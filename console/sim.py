@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import time
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.lowering.job import lower
+from fsql.compiler.records import dataclass
 from fsql.console.interrupt import Interrupt, Interrupted
 from fsql.console.sim_queries import SIM_QUERIES, rows_of
 from fsql.job.compilation import compile_job

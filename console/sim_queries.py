@@ -6,9 +6,10 @@ expressions that fail.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from random import Random
 from typing import TYPE_CHECKING, Final
+
+from fsql.compiler.records import dataclass
 
 if TYPE_CHECKING:
     from fsql.compiler.expression import Value

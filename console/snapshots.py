@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 from contextlib import closing
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.compiler.diagnostics.codes import CODES
 from fsql.compiler.diagnostics.numbers import bytes_text, count_text
+from fsql.compiler.records import dataclass
 from fsql.job.coordination import coordination_error, is_in_zookeeper, state_coordination
 from fsql.runtime.coordination.commits import read_committed
 from fsql.runtime.coordination.embedded import FILE

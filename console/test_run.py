@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fsql.compiler.diagnostics import FsqlError
+from fsql.compiler.records import dataclass
 from fsql.job.cases.case_file import read_case_file
 from fsql.job.cases.case_run import run_case
 from fsql.job.cases.recording import record_results

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
+from fsql.compiler.records import dataclass
 from fsql.job.compilation import compile_job
 from fsql.job.file_uses import FileUses
 from fsql.job.graph_diff import StateChange, check_change, compare

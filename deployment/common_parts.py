@@ -12,7 +12,6 @@ use.  So a part that two queries use differently may not be found.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from fsql.compiler.diagnostics import FsqlError
@@ -20,6 +19,7 @@ from fsql.compiler.diagnostics.numbers import bytes_text
 from fsql.compiler.explain.operators import operator_parts
 from fsql.compiler.explain.parts import headline
 from fsql.compiler.explain.traits import operator_name
+from fsql.compiler.records import dataclass
 from fsql.compiler.serialize import work_digest
 from fsql.connectors import paths
 from fsql.connectors.settings import settings_of

@@ -7,12 +7,12 @@ import resource
 import shutil
 import stat
 import time
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from fsql import __version__
 from fsql.compiler.diagnostics import FsqlError
 from fsql.compiler.diagnostics.numbers import bytes_text
+from fsql.compiler.records import dataclass
 from fsql.deployment.client import ask_agent
 from fsql.deployment.directory import locked_by
 from fsql.deployment.machines import machines

@@ -11,11 +11,11 @@ import signal
 import threading
 import time
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from fsql import __version__
 from fsql.compiler.diagnostics import FsqlError
+from fsql.compiler.records import dataclass
 from fsql.deployment.agent_log import log_line
 from fsql.deployment.directory import take_lock
 from fsql.deployment.files import file_error

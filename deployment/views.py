@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import shutil
 import time
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from fsql.compiler.diagnostics.encoding import error_of
 from fsql.compiler.diagnostics.numbers import count_text
+from fsql.compiler.records import dataclass
 from fsql.deployment.directory import locked_by
 from fsql.deployment.machines import MachineDirectory, machines
 from fsql.deployment.processes import ProcessView, view_process

@@ -11,12 +11,12 @@ longer than `bytes_max`, so that the decoder rejects it by its length.
 from __future__ import annotations
 
 import codecs
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 
+from fsql.compiler.records import dataclass
 from fsql.formats.malformed import EXCERPT_BYTES
 
 if TYPE_CHECKING:

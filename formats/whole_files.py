@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Self
 
 import numpy as np
@@ -16,6 +15,7 @@ import xxhash
 
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.compiler.diagnostics.near_names import near_name
+from fsql.compiler.records import dataclass
 from fsql.compiler.sqltypes import Kind
 from fsql.formats.arrow_columns import convert, faults, fits, with_dictionary, without
 from fsql.formats.operations import unknown_operations

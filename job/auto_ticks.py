@@ -10,9 +10,9 @@ import queue
 import threading
 import time
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from fsql.compiler.records import dataclass
 from fsql.job.plan_in_force import AUTO, situation_of
 from fsql.job.ticks import ProposedLayout, has_coordination, propose, read_ticks
 from fsql.optimizer.choose_tick import choose_tick

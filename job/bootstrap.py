@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import time
 from contextlib import ExitStack
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -19,6 +18,7 @@ import msgspec
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.compiler.logical import TimeKind
 from fsql.compiler.plan_choices import choices_of
+from fsql.compiler.records import dataclass
 from fsql.connectors.generated.generators import GeneratorSplit
 from fsql.connectors.generated.rows import RowSplit
 from fsql.connectors.live.live_splits import is_live

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from fsql.compiler.diagnostics import Diagnostic, FsqlError, Label
 from fsql.compiler.diagnostics.codes import CODES
 from fsql.compiler.lowering import lower
 from fsql.compiler.pipeline import apply_rules, compile_script
+from fsql.compiler.records import dataclass
 from fsql.compiler.serialize import digest
 from fsql.compiler.surroundings import Surroundings
 from fsql.connectors.declared import DECLARED

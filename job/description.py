@@ -8,7 +8,7 @@ to equal plans; state belongs to the operators of a plan, so another plan is ref
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -18,6 +18,7 @@ from fsql.compiler.analysis.sharding import sharding_of
 from fsql.compiler.assignment import Assignment
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.compiler.logical import SinkTable, Table
+from fsql.compiler.records import dataclass
 from fsql.compiler.serialize import digest
 from fsql.compiler.statistics import TICK_SECONDS
 from fsql.compiler.text.source import SourceText

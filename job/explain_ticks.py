@@ -7,13 +7,14 @@ statistics of the job, whether it runs, has finished, or was started without `--
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from fsql.compiler import explain
 from fsql.compiler.assignment import Assignment
 from fsql.compiler.explain.choices import changed_plan
 from fsql.compiler.plan_choices import with_choices
+from fsql.compiler.records import dataclass
 from fsql.connectors.live.live_splits import is_live
 from fsql.job.choices_file import compile_and_plan
 from fsql.job.explain_stage import scan_lines_of

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import hashlib
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 from urllib.parse import quote
 
 from fsql.compiler.connectors import Layout
+from fsql.compiler.records import dataclass
 from fsql.connectors import paths
 from fsql.connectors.file.found_files import is_pattern
 from fsql.connectors.file.journal import has_journal

@@ -6,7 +6,7 @@ is read only once.  A profile that cannot be read never affects the run, only it
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -15,6 +15,7 @@ from fsql.compiler.assignment import Assignment
 from fsql.compiler.explain.choices import changed_choices
 from fsql.compiler.owners import ExchangeRanges, OwnerRanges, Owners, fault_of_ranges
 from fsql.compiler.plan_choices import NO_CHOICES, PlanChoices, fault_of_choices, with_choices
+from fsql.compiler.records import dataclass
 from fsql.optimizer.choose import HASH_BINS
 from fsql.optimizer.first_plan import choose_first
 

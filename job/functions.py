@@ -13,7 +13,6 @@ import importlib.util
 import inspect
 import re
 import sys
-from dataclasses import dataclass
 from functools import lru_cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
@@ -31,6 +30,7 @@ from fsql.compiler.functions.python_functions import (
     refuse_loading,
 )
 from fsql.compiler.parser import parse_script
+from fsql.compiler.records import dataclass
 from fsql.compiler.syntax import CreateFunction
 from fsql.compiler.text.source import SourceText
 from fsql.job.udf import FunctionKind, declaration_of

@@ -7,13 +7,13 @@ so they have the same state.
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.compiler.explain.operators import operator_parts
 from fsql.compiler.explain.parts import headline
 from fsql.compiler.explain.traits import operator_name
+from fsql.compiler.records import dataclass
 from fsql.connectors.live.live_splits import needs_front_log
 from fsql.connectors.settings import settings_of
 from fsql.job.state_operators import state_operators

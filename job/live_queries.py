@@ -11,13 +11,14 @@ from __future__ import annotations
 
 import datetime as dt
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from threading import RLock
 from typing import TYPE_CHECKING, Final, Literal
 
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.compiler.diagnostics.near_names import near_name
 from fsql.compiler.diagnostics.numbers import count_text
+from fsql.compiler.records import dataclass
 from fsql.connectors.generated.generators import GeneratorSplit
 from fsql.connectors.generated.rows import RowSplit
 from fsql.connectors.live.live_splits import is_followed, is_live

@@ -24,7 +24,6 @@ so that messages can quote it and the lines of the script keep their numbers.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
 
@@ -34,6 +33,7 @@ import pyarrow.compute as pc
 
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.compiler.durations import duration_us
+from fsql.compiler.records import dataclass
 from fsql.compiler.sqltypes import (
     DATE_MAX,
     DATE_MIN,

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import socket
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
+from fsql.compiler.records import dataclass
 from fsql.runtime.coordination.zookeeper.address import is_zookeeper
 from fsql.runtime.drivers.node_address import ANY_PORT, is_on_loopback, parse_node_address
 from fsql.runtime.drivers.transport import ZeroMqTransport

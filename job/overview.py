@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Final, cast
 
 from fsql.compiler.functions.timestamps import format_timestamp
 from fsql.compiler.logical import TimeKind
+from fsql.compiler.records import dataclass
 from fsql.compiler.sqltypes import TIMESTAMP_MAX, TIMESTAMP_MIN
 from fsql.connectors.live.live_splits import is_followed
 from fsql.job.written import target_of

@@ -14,12 +14,13 @@ and what follows a `#`, are ignored.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.compiler.diagnostics.codes import CODES
 from fsql.compiler.owner_map import BINS, OwnerMap
+from fsql.compiler.records import dataclass
 from fsql.job.small_file import read_small_file
 
 if TYPE_CHECKING:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from fsql.compiler.analysis.row_limits import rows_at_most
 from fsql.compiler.connectors import FOLLOW
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.compiler.logical import SPLITS_MAX
+from fsql.compiler.records import dataclass
 from fsql.compiler.rules.prune_columns.demand import columns_read
 from fsql.compiler.serialize import digest
 from fsql.connectors.context import ConnectorContext

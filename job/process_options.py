@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from fsql.compiler.records import dataclass
 from fsql.compiler.statistics import TICK_SECONDS
 
 if TYPE_CHECKING:

@@ -6,11 +6,11 @@ Instead of any table of the script, one that Spark knows can be profiled (`job.t
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
 from fsql.compiler.diagnostics import FsqlError
+from fsql.compiler.records import dataclass
 from fsql.connectors.generated.generators import GeneratorSplit
 from fsql.connectors.generated.rows import RowSplit
 from fsql.connectors.live.live_splits import is_followed, is_live

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import count
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
+from fsql.compiler.records import dataclass
 from fsql.job.functions import Registered
 from fsql.job.memory import quote
 from fsql.job.udf import FunctionKind, declaration_of

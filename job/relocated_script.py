@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Final
 
@@ -18,6 +18,7 @@ from fsql.compiler import syntax
 from fsql.compiler.databases import without_databases
 from fsql.compiler.diagnostics import Diagnostic, FsqlError, Label
 from fsql.compiler.parser import parse_script
+from fsql.compiler.records import dataclass
 from fsql.compiler.syntax.rewrite import records
 from fsql.compiler.text.parameters import expand, parameter_uses
 from fsql.compiler.text.source import SourceText, Span

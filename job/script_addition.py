@@ -8,7 +8,7 @@ end both scripts are compared with the result: each of their queries computes wh
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler import syntax
@@ -16,6 +16,7 @@ from fsql.compiler.databases import DATABASE, without_databases
 from fsql.compiler.diagnostics import Diagnostic, FsqlError, Label
 from fsql.compiler.logical import operators
 from fsql.compiler.parser import parse_script
+from fsql.compiler.records import dataclass
 from fsql.compiler.serialize import work_digest
 from fsql.compiler.text.source import SourceText
 from fsql.job.compilation import compile_job

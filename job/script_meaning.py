@@ -6,7 +6,7 @@ order of options and the directory from which a path is given do not matter.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING
 
 from fsql.compiler import syntax
@@ -17,6 +17,7 @@ from fsql.compiler.binder.expressions.time_zone import SETTING as TIME_ZONE
 from fsql.compiler.binder.expressions.time_zone import zone_of_script
 from fsql.compiler.databases import DATABASE
 from fsql.compiler.logical import Table
+from fsql.compiler.records import dataclass
 from fsql.compiler.serialize import digest
 from fsql.connectors import paths
 from fsql.job.relocated_script import PATH_OPTIONS

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import timedelta
 from decimal import Decimal
 from typing import TYPE_CHECKING, Final, TypeAlias
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 import pyarrow as pa
 
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
+from fsql.compiler.records import dataclass
 from fsql.compiler.sqltypes import STRING, SqlType
 from fsql.job.memory import columns_of, declaration, quote, watermark_of
 from fsql.job.python_types import SQL_TYPES, sql_text

@@ -12,7 +12,6 @@ import io
 import json
 import math
 import re
-from dataclasses import dataclass
 from decimal import Decimal
 from typing import TYPE_CHECKING, BinaryIO, Final, TypeAlias
 
@@ -25,6 +24,7 @@ from fsql.compiler.functions.failure import RowFailure
 from fsql.compiler.functions.map_entries import key_order
 from fsql.compiler.functions.octets import parse_base64
 from fsql.compiler.logical import Changes
+from fsql.compiler.records import dataclass
 from fsql.compiler.sqltypes import INTEGER_RANGES, Kind
 from fsql.connectors import paths
 from fsql.connectors.file.compression import codec_of

@@ -6,13 +6,14 @@ The outputs are the job's INSERTs, their late rows and the dead letters of its t
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from fsql.compiler.analysis.sharding import sharding_of
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.compiler.logical import drops_late_rows, has_expiring_rows, operators
+from fsql.compiler.records import dataclass
 from fsql.connectors.file.sink import file_store
 from fsql.connectors.opening import open_sink, sink_lines
 from fsql.connectors.settings import settings_of

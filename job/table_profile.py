@@ -6,7 +6,6 @@ sorted by the columns of the event time, so that none is late.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
@@ -14,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
+from fsql.compiler.records import dataclass
 from fsql.compiler.rules.columns import columns_of
 from fsql.job.memory import stored_column
 from fsql.optimizer.collectors.profile_rows import FAILED, MISSING, CountedRow, SparkTable

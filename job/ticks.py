@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import time
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.compiler.diagnostics.codes import CODES
 from fsql.compiler.plan_choices import NO_CHOICES
+from fsql.compiler.records import dataclass
 from fsql.job.coordination import coordination_error, is_in_zookeeper, state_coordination
 from fsql.job.state_directory import read_description
 from fsql.runtime.coordination.embedded import FILE

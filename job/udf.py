@@ -5,9 +5,9 @@ from __future__ import annotations
 import enum
 import inspect
 import typing
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, TypeVar, overload
 
+from fsql.compiler.records import dataclass
 from fsql.job.python_types import sql_text, without_none
 
 if TYPE_CHECKING:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from fsql.compiler.records import dataclass
 from fsql.connectors.file.shard_files import shard_pattern
 from fsql.job.file_uses import FileUses
 from fsql.job.sinks import window_columns

@@ -17,10 +17,10 @@ Pre-aggregation never ends by itself: if no key is hot, it only examines some ha
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.plan_choices import NO_CHOICES, PlanChoices
+from fsql.compiler.records import dataclass
 from fsql.compiler.statistics import TICK_SECONDS
 from fsql.optimizer.filter_orders import choose_filter_orders
 from fsql.optimizer.fold_policies import choose_policies

@@ -7,10 +7,11 @@ the rows of a vertex; a vertex has one output, or after a merge several.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 from fsql.compiler import graph
+from fsql.compiler.records import dataclass
 from fsql.compiler.tick_plan import (
     HEAD,
     FoldHead,

@@ -19,11 +19,11 @@ be more than `GAIN_MIN` times the cost of a tick.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.explain.choices import linger_text
 from fsql.compiler.plan_choices import may_linger
+from fsql.compiler.records import dataclass
 from fsql.compiler.tick_plan import FoldHead, SourceHead, ToFold
 from fsql.optimizer.owner_choice import GAIN_MIN, intervals_of, reason_to_wait
 from fsql.optimizer.rebalancing import READ

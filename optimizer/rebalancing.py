@@ -13,10 +13,10 @@ table become ORDERED: a speculative one would apply most rows again.
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.plan_choices import speculative_folds_behind
+from fsql.compiler.records import dataclass
 from fsql.compiler.tick_plan import Policy, SourceHead
 from fsql.optimizer.owner_choice import BUSY_MIN, intervals_of, reason_to_wait
 from fsql.optimizer.replay import IMBALANCE, INTERVALS_MIN, over_mean

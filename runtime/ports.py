@@ -6,11 +6,11 @@ protocols; `fsql.connectors` and `fsql.runtime.drivers` implement them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
 
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.compiler.logical import ROWS_MAX
+from fsql.compiler.records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

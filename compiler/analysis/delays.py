@@ -18,7 +18,7 @@ to a delay is rounded up to the grain of the watermark.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import combinations
 from typing import TYPE_CHECKING, Final
 
@@ -49,6 +49,7 @@ from fsql.compiler.logical import (
     passed_time,
     tables,
 )
+from fsql.compiler.records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -8,7 +8,7 @@ Both analyses are computed on demand.
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import product
 from typing import TYPE_CHECKING, Final
 
@@ -35,6 +35,7 @@ from fsql.compiler.logical import (
     WindowAggregate,
     operators,
 )
+from fsql.compiler.records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

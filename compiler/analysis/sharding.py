@@ -6,7 +6,6 @@ written without knowledge of the others, and positions consist only of the root.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from fsql.compiler.logical import (
@@ -22,6 +21,7 @@ from fsql.compiler.logical import (
     WindowAggregate,
     append_only,
 )
+from fsql.compiler.records import dataclass
 
 if TYPE_CHECKING:
     from fsql.compiler.logical import Insert, Plan

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from fsql.compiler.binder.catalog import ViewEntry
@@ -11,6 +10,7 @@ from fsql.compiler.binder.insert import bind_added
 from fsql.compiler.binder.report import refusal
 from fsql.compiler.diagnostics import Label
 from fsql.compiler.logical import append_only
+from fsql.compiler.records import dataclass
 
 if TYPE_CHECKING:
     from fsql.compiler import syntax

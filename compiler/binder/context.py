@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING
 
 from fsql.compiler.binder.joins.skew import Skews
 from fsql.compiler.binder.limits import SCANS_MAX
 from fsql.compiler.binder.report import refusal
+from fsql.compiler.records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -6,7 +6,7 @@ WHERE.  Scans are numbered in the order of the text, which may differ from the o
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler import syntax
@@ -56,6 +56,7 @@ from fsql.compiler.binder.subqueries.lateral_scope import first_dependent, is_la
 from fsql.compiler.binder.table_functions import bind_table_function
 from fsql.compiler.binder.tables import table_of, with_row_time
 from fsql.compiler.logical import JoinKind, append_only
+from fsql.compiler.records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -22,6 +22,7 @@ from fsql.compiler.expression import (
     Literal,
 )
 from fsql.compiler.node import walk
+from fsql.compiler.records import dataclass
 from fsql.compiler.sqltypes import BIGINT, NULL
 
 if TYPE_CHECKING:

@@ -6,11 +6,11 @@ the binder.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from fsql.compiler.expression import ColumnRef, Expression
 from fsql.compiler.node import children, map_children
+from fsql.compiler.records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable

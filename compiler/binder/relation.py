@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from fsql.compiler.binder.expressions.operators import combine_balanced
@@ -11,6 +11,7 @@ from fsql.compiler.binder.scope import Layer, RowTime, Scope, fields_of, quantit
 from fsql.compiler.expression import Call, ColumnRef, Expression
 from fsql.compiler.logical import Filter, Plan, Project, Scan, operators
 from fsql.compiler.node import map_children
+from fsql.compiler.records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -7,11 +7,12 @@ case, quoted ones exactly.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from fsql.compiler.expression import ColumnRef, FieldAccess
+from fsql.compiler.records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

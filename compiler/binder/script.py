@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import sys
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
@@ -38,6 +38,7 @@ from fsql.compiler.binder.tables import simple_name
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.compiler.inspections import Explanation, Inspection
 from fsql.compiler.logical import Insert, Job, tables
+from fsql.compiler.records import dataclass
 from fsql.compiler.surroundings import NO_SURROUNDINGS
 from fsql.compiler.text.source import Span
 

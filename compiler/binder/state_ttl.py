@@ -15,7 +15,7 @@ A join of rows with a time to live is a join with a time range over the times of
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.binder.expressions.operators import call
@@ -39,6 +39,7 @@ from fsql.compiler.logical import (
     TimeRange,
     append_only,
 )
+from fsql.compiler.records import dataclass
 from fsql.compiler.sqltypes import BOOLEAN, INTERVAL, TIMESTAMP
 
 if TYPE_CHECKING:

@@ -11,10 +11,10 @@ wrote: a bug of fsql is an `AssertionError`, a bad row of data an error row.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from fsql.compiler.diagnostics.codes import CODES
+from fsql.compiler.records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -14,7 +14,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
 from fsql.compiler.diagnostics.codes_cluster import CLUSTER_ROWS
@@ -23,6 +22,7 @@ from fsql.compiler.diagnostics.codes_meaning import MEANING_ROWS
 from fsql.compiler.diagnostics.codes_names import NAME_ROWS
 from fsql.compiler.diagnostics.codes_project import PROJECT_ROWS
 from fsql.compiler.diagnostics.codes_syntax import SYNTAX_ROWS
+from fsql.compiler.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

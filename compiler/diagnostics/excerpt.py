@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import itertools
 import unicodedata
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from fsql.compiler.records import dataclass
 from fsql.compiler.text.source import is_visible
 
 if TYPE_CHECKING:

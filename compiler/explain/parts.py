@@ -6,8 +6,9 @@ with the name `field`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from fsql.compiler.records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

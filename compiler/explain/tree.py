@@ -9,7 +9,7 @@ Insert into first
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from fsql.compiler.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ CREATE TABLE are always on separate lines.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.formatter.clauses import (
@@ -27,6 +27,7 @@ from fsql.compiler.formatter.pieces import (
     token_texts,
 )
 from fsql.compiler.formatter.spacing import has_space, opens_with_space
+from fsql.compiler.records import dataclass
 from fsql.compiler.text.source import SourceText
 
 if TYPE_CHECKING:

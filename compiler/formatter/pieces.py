@@ -7,7 +7,7 @@ is allowed, or as space if neither is allowed, each of the same length, so that 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Final
 
@@ -20,6 +20,7 @@ from fsql.compiler.parser.record_stars import mark_record_stars
 from fsql.compiler.parser.star_exceptions import mark_star_exceptions
 from fsql.compiler.parser.stream_windows import mark_literal_types, mark_stream_windows
 from fsql.compiler.parser.syntax_error import syntax_error
+from fsql.compiler.records import dataclass
 from fsql.compiler.text.parameters import ExpandedText, parameter_spans
 
 if TYPE_CHECKING:

@@ -9,9 +9,10 @@ A `\` at the end of a pattern that is not constant is itself.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Final
+
+from fsql.compiler.records import dataclass
 
 PATTERN_LENGTH_MAX: Final = 10_000
 """The longest constant pattern, in characters: a segment with `_` takes space as their square."""

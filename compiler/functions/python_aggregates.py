@@ -10,7 +10,6 @@ the result is needed.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
@@ -28,6 +27,7 @@ from fsql.compiler.functions.python_functions import (
     sample,
 )
 from fsql.compiler.functions.python_values import NotOfTypeError, from_python, to_python
+from fsql.compiler.records import dataclass
 from fsql.compiler.sqltypes import STRING, row_of
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ Each process that compiles a plan loads the modules and registers the functions 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import cycle, islice
 from typing import TYPE_CHECKING, Final, Protocol
 
@@ -16,6 +16,7 @@ from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.compiler.functions.failure import RowFailure
 from fsql.compiler.functions.python_values import NotOfTypeError, from_python, to_python
 from fsql.compiler.functions.signature import Function, Nullability, Signature
+from fsql.compiler.records import dataclass
 from fsql.compiler.sqltypes import TIMESTAMP_MAX, Kind
 
 if TYPE_CHECKING:

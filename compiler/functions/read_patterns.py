@@ -8,12 +8,12 @@ they would read differently, such as `yyyy-mm-dd`, is refused: a wrong guess wou
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.functions.postgres_patterns import POSTGRES
 from fsql.compiler.functions.time_pattern_families import JAVA
 from fsql.compiler.functions.time_patterns import Family, Pattern, PatternError
+from fsql.compiler.records import dataclass
 
 if TYPE_CHECKING:
     from fsql.compiler.functions.time_patterns import PatternPiece

@@ -7,11 +7,12 @@ same element, key or value (T, K, V) are one type: the least that all their argu
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.functions.coercion import common_type, passes
+from fsql.compiler.records import dataclass
 from fsql.compiler.sqltypes import (
     INTEGER_RANGES,
     STRUCTURED,

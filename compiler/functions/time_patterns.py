@@ -7,12 +7,12 @@ timestamp, and reads a text if each of its pieces can be read.  Names of days an
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.functions.failure import UnreadableTextFailure
+from fsql.compiler.records import dataclass
 from fsql.compiler.sqltypes import TIMESTAMP
 
 if TYPE_CHECKING:

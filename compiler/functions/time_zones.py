@@ -17,7 +17,6 @@ import re
 import struct
 from bisect import bisect_left, bisect_right
 from calendar import monthrange
-from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from functools import lru_cache
 from itertools import accumulate
@@ -25,6 +24,7 @@ from operator import add
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.functions.timestamps import format_timestamp, in_range
+from fsql.compiler.records import dataclass
 from fsql.compiler.sqltypes import TIMESTAMP_MAX, TIMESTAMP_MIN
 
 if TYPE_CHECKING:

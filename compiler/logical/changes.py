@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.logical.plan import Plan
+from fsql.compiler.records import dataclass
 from fsql.compiler.schema import Column, Schema
 from fsql.compiler.sqltypes import STRING
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.connectors import OVERWRITE
 from fsql.compiler.node import Node
+from fsql.compiler.records import dataclass
 from fsql.compiler.schema import Column, Schema
 from fsql.compiler.sqltypes import TIMESTAMP
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
 from functools import cached_property
 
 from fsql.compiler.expression import AggregateCall, ColumnRef, Expression
 from fsql.compiler.logical.plan import Plan
 from fsql.compiler.node import Node
+from fsql.compiler.records import dataclass
 from fsql.compiler.schema import Column, Schema
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from fsql.compiler.logical.positions import tables
 from fsql.compiler.node import Node
+from fsql.compiler.records import dataclass
 
 if TYPE_CHECKING:
     from fsql.compiler.logical.declared import SinkTable, Table

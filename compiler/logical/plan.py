@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from fsql.compiler.node import Node, children
+from fsql.compiler.records import dataclass
 from fsql.compiler.sqltypes import TIMESTAMP
 
 if TYPE_CHECKING:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from fsql.compiler.logical.plan import Plan
 from fsql.compiler.node import Node
+from fsql.compiler.records import dataclass
 from fsql.compiler.schema import Column, Schema
 from fsql.compiler.sqltypes import BIGINT
 

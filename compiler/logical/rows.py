@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -11,6 +10,7 @@ from fsql.compiler.functions.coercion import coercible
 from fsql.compiler.functions.event_times import TIME_BEFORE
 from fsql.compiler.functions.time_zones import zone_of
 from fsql.compiler.logical.plan import Plan, time_type
+from fsql.compiler.records import dataclass
 from fsql.compiler.schema import Column, Schema
 from fsql.compiler.sqltypes import BIGINT, TIMESTAMP, Kind, SqlType
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from fsql.compiler.expression import Literal
 from fsql.compiler.logical.plan import Plan, time_type
 from fsql.compiler.logical.rows import Project
+from fsql.compiler.records import dataclass
 from fsql.compiler.schema import Column, Schema
 from fsql.compiler.sqltypes import TIMESTAMP_MAX
 

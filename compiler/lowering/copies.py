@@ -26,6 +26,7 @@ from fsql.compiler.logical import (
     least_scan_number,
     operators,
 )
+from fsql.compiler.records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -73,7 +74,7 @@ def lower_copy(draft: Draft, plan: Plan, original: Plan, rows: int) -> int:
     return draft.add(Vertex(renumber, (rows,), plan.schema, depth(plan), draft[rows].origin))
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class _Shape:
     """A number for what an operator computes, regardless of scan numbers, and its least scan number."""
 

@@ -10,13 +10,13 @@ n < 0 completes the rule ~n.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache
 from typing import Final
 
 import msgspec
 
 from fsql.compiler.parser.parse_table_file import FILE, Production, TableFile, grammar_digest
+from fsql.compiler.records import dataclass
 
 END: Final = "$END"
 """The kind of the token at the end of the text."""

@@ -8,7 +8,6 @@ does, the expected tokens are.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.diagnostics import Diagnostic, Label
@@ -33,6 +32,7 @@ from fsql.compiler.parser.expectations import expectation
 from fsql.compiler.parser.keywords import RESERVED, kind_at
 from fsql.compiler.parser.lookahead import Lookahead
 from fsql.compiler.parser.parse_table import END, parse_table
+from fsql.compiler.records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -8,9 +8,10 @@ leave, an alternation its first part.  The part of a bounded quantifier is repea
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
 
+from fsql.compiler.records import dataclass
 from fsql.compiler.row_pattern import (
     PatternChoice,
     PatternPart,

@@ -18,12 +18,12 @@ columns.  `tests/property/test_rules.py` checks each rule by evaluating plans be
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, TypeVar
 
 from fsql.compiler.expression import Expression
 from fsql.compiler.logical import Plan
 from fsql.compiler.node import Node, children, map_children, walk
+from fsql.compiler.records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

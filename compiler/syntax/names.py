@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
 from functools import cache
 from typing import TYPE_CHECKING
+
+from fsql.compiler.records import dataclass
 
 if TYPE_CHECKING:
     from fsql.compiler.text.source import Span

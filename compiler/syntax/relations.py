@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from typing import Literal as OneOf
 
+from fsql.compiler.records import dataclass
 from fsql.compiler.syntax.names import Syntax
 
 if TYPE_CHECKING:

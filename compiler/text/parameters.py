@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import bisect
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.diagnostics import Diagnostic, FsqlError, Label
 from fsql.compiler.diagnostics.near_names import near_name
+from fsql.compiler.records import dataclass
 from fsql.compiler.text.limits import TEXT_BYTES_MAX, utf8_bytes
 from fsql.compiler.text.source import Span
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from dataclasses import dataclass, field
+from dataclasses import field
 from decimal import InvalidOperation
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Protocol, cast
@@ -19,6 +19,7 @@ from fsql.compiler.functions.dates import parse_date
 from fsql.compiler.functions.failure import RowFailure
 from fsql.compiler.functions.map_entries import map_of_entries
 from fsql.compiler.functions.timestamps import parse_timestamp
+from fsql.compiler.records import dataclass
 from fsql.compiler.sqltypes import DECIMALS, INTEGER_RANGES, Kind
 from fsql.connectors.datagen.values import BY_HASH, in_32_bits, reader_of
 from fsql.connectors.generated.zipf_words import ZipfWords, mix

@@ -5,12 +5,13 @@ They are the last columns of a table, after those that its records have.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from fsql.compiler.connectors import FILE_METADATA, METADATA, partition_name
+from fsql.compiler.records import dataclass
 from fsql.connectors.file.partitions import partition_value
 from fsql.runtime.ports import Chunk, LocatesRows
 

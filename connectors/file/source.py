@@ -7,11 +7,11 @@ Rows and their numbers depend on the bytes only.
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.connectors import Layout
+from fsql.compiler.records import dataclass
 from fsql.connectors import paths
 from fsql.connectors.file.compression import CompressedBlocks, codec_of
 from fsql.connectors.file.following.opening import check_followed, followed_root, open_follower

@@ -12,7 +12,7 @@ are due, so a row that falls due is available immediately.  Without a rate, all 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Final, Protocol
 
@@ -20,6 +20,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from fsql.compiler.records import dataclass
 from fsql.compiler.sqltypes import Kind
 from fsql.connectors.generated.pace import Pace, Peak
 from fsql.connectors.generated.zipf_words import ZipfWords, mix

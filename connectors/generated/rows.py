@@ -6,11 +6,12 @@ chunks nor a restart changes a row.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from fsql.compiler.records import dataclass
 from fsql.runtime.ports import Chunk, SourceOffset, Wait
 
 if TYPE_CHECKING:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import base64
 import struct
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import msgspec
 
 from fsql.compiler.connectors import EXCEPT_KEY, KEY_FIELDS, KEY_FORMAT, KEY_PREFIX, VALUE_FIELDS
+from fsql.compiler.records import dataclass
 from fsql.compiler.sqltypes import Kind
 from fsql.formats.json.encoder import JsonEncoder
 

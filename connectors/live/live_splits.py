@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from contextlib import ExitStack, closing
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 from fsql.compiler.connectors import FOLLOW
 from fsql.compiler.durations import duration_us
 from fsql.compiler.logical import TimeKind
+from fsql.compiler.records import dataclass
 from fsql.connectors import paths
 from fsql.connectors.live.front_log import LogWriter, segments
 from fsql.connectors.live.inflows import Feed, LocatedInflow, PipeOutflow, ResumableInflow

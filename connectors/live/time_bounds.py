@@ -11,9 +11,9 @@ front log reads the clock, and writes each bound to the log before it takes effe
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from fsql.compiler.records import dataclass
 from fsql.connectors.streams.blocks import Arrived, AtLeast, AtMost, TimeBound
 
 if TYPE_CHECKING:

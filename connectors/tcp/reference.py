@@ -11,10 +11,11 @@ import secrets
 import selectors
 import socket
 import time
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.diagnostics import FsqlError
+from fsql.compiler.records import dataclass
 from fsql.connectors.tcp.frames import (
     BODY_BYTES_MAX,
     VERSION,

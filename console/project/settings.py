@@ -6,11 +6,11 @@ The flags are parsed by click, whose defaults are the values that this module re
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
+from fsql.compiler.records import dataclass
 from fsql.console.project.declared import BY_KEY, SETTINGS, Kind
 from fsql.console.project.settings_file import read_settings_file
 

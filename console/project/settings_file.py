@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.diagnostics import Diagnostic, FsqlError, Label
+from fsql.compiler.records import dataclass
 from fsql.compiler.text.source import SourceText, Span
 from fsql.console.project.declared import BY_KEY, PARAMETERS, near_key
 

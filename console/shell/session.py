@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler import syntax
 from fsql.compiler.diagnostics import Diagnostic, FsqlError, Label
 from fsql.compiler.parser import parse_script
+from fsql.compiler.records import dataclass
 from fsql.compiler.text.source import SourceText
 from fsql.job.compilation import compile_job
 from fsql.job.inspections import listings

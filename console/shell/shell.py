@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Protocol
 
 from fsql.compiler import syntax
 from fsql.compiler.diagnostics import FsqlError
+from fsql.compiler.records import dataclass
 from fsql.compiler.text.source import SourceText
 from fsql.console import exit_codes
 from fsql.console.inspections import listing_json, listing_text

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from rich.cells import cell_len
@@ -12,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from fsql.compiler.diagnostics.numbers import count_text, seconds_text
+from fsql.compiler.records import dataclass
 from fsql.console.panel import operator_labels
 from fsql.console.stats import statistics_tables
 from fsql.deployment.views import causes

@@ -5,9 +5,9 @@ All data is in the cluster directory, so a job is not affected by being watched.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from fsql.compiler.records import dataclass
 from fsql.console.job_status import job_json
 from fsql.console.last_ticks import LastTicks
 from fsql.console.stats import statistics_fields

@@ -6,9 +6,9 @@ Every length that a file states is checked against the length of the file before
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, BinaryIO, Final
 
+from fsql.compiler.records import dataclass
 from fsql.formats.avro.codecs import CODECS, NULL, decompress
 from fsql.formats.avro.damage import DamagedError
 from fsql.formats.avro.varints import encode_long, read_varint, zigzag

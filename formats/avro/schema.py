@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Final
+
+from fsql.compiler.records import dataclass
 
 DEPTH_MAX: Final = 64
 TYPES_MAX: Final = 10_000

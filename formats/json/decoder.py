@@ -24,13 +24,14 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Final
 
 import msgspec
 import numpy as np
 import pyarrow as pa
 
+from fsql.compiler.records import dataclass
 from fsql.compiler.sqltypes import FLOATING, Kind, row_of
 from fsql.formats.json.bulk import BulkDecoder
 from fsql.formats.json.layouts import is_utf8

@@ -18,11 +18,12 @@ file; a file without such headings is one case.  All other text is for the reade
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.diagnostics import Diagnostic, FsqlError, Label
 from fsql.compiler.diagnostics.near_names import near_name
+from fsql.compiler.records import dataclass
 from fsql.compiler.text.source import SourceText, Span
 
 if TYPE_CHECKING:

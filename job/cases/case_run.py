@@ -6,7 +6,7 @@ Only the time of the rows counts: no source waits, and no clock is read.  The ou
 from __future__ import annotations
 
 import io
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Final
@@ -18,6 +18,7 @@ from fsql.compiler.diagnostics.near_names import near_name
 from fsql.compiler.logical import Job
 from fsql.compiler.lowering import lower
 from fsql.compiler.pipeline import apply_rules
+from fsql.compiler.records import dataclass
 from fsql.compiler.text.source import SourceText, Span
 from fsql.connectors.context import ConnectorContext
 from fsql.connectors.declared import DECLARED

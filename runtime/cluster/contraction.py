@@ -17,11 +17,11 @@ load causes at most one tick.  Owners that are none of the three came from anoth
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.owner_map import BINS, OwnerMap
 from fsql.compiler.owners import Owners
+from fsql.compiler.records import dataclass
 from fsql.runtime.cluster.tick_events import ProposeTick
 
 if TYPE_CHECKING:

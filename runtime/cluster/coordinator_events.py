@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
+from fsql.compiler.records import dataclass
 from fsql.runtime.cluster.node import Received, TimerFired, Transmit
 from fsql.runtime.cluster.tick_events import Layout, TickEffect, TickEvent
 

@@ -12,11 +12,12 @@ from __future__ import annotations
 
 import enum
 from collections import deque
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
+from fsql.compiler.records import dataclass
 from fsql.runtime.batch import END, START, Root, position_text
 from fsql.runtime.dataflow.barrier import DeadLetters, LateRows, Released
 from fsql.runtime.ports import Release

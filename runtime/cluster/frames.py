@@ -5,11 +5,11 @@ See `docs/internals/distribution.md`, sections 2 to 4; `fsql.runtime.wire` encod
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from fsql.compiler.owners import ExchangeRanges, OwnerRanges  # noqa: TC001 - for the wire format
 from fsql.compiler.plan_choices import NO_CHOICES, PlanChoices
+from fsql.compiler.records import dataclass
 from fsql.runtime.dataflow.metrics import Metrics
 
 if TYPE_CHECKING:

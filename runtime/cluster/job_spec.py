@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Final
 
+from fsql.compiler.records import dataclass
 from fsql.compiler.tick_plan import FoldHead
 from fsql.runtime.batch import START, Root, origin_parts
 from fsql.runtime.cluster.link_settings import LinkSettings

@@ -13,10 +13,10 @@ timeout is at least twice the time that the peer takes to answer.
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
+from fsql.compiler.records import dataclass
 from fsql.runtime.cluster.item_sizes import item_bytes
 from fsql.runtime.dataflow.invariants import InvariantError
 

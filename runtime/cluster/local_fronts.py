@@ -7,9 +7,9 @@ worker to another.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from fsql.compiler.records import dataclass
 from fsql.runtime.batch import START, Root
 from fsql.runtime.cluster.frames import Blocked, Credit
 from fsql.runtime.dataflow.front import Front

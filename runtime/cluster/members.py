@@ -8,8 +8,9 @@ the coordinator has number 0 and therefore the first front, whose rows then need
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from fsql.compiler.records import dataclass
 
 if TYPE_CHECKING:
     from fsql.runtime.cluster.job_spec import Settings

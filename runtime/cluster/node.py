@@ -9,8 +9,9 @@ The events and effects of workers are in `worker_events`, those of the coordinat
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from fsql.compiler.records import dataclass
 
 if TYPE_CHECKING:
     from fsql.runtime.cluster.frames import Datagram, Frame

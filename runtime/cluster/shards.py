@@ -6,13 +6,13 @@ same rows in every run, whichever worker writes it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 
+from fsql.compiler.records import dataclass
 from fsql.runtime.dataflow.sharded_rows import shard_numbers
 from fsql.runtime.ports import Release
 

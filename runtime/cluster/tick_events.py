@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 from fsql.compiler.plan_choices import NO_CHOICES, PlanChoices
+from fsql.compiler.records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

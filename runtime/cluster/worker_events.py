@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, TypeAlias
 
+from fsql.compiler.records import dataclass
 from fsql.runtime.cluster.node import Received, TimerFired, Transmit
 from fsql.runtime.cluster.tick_events import (
     BinsCopied,

@@ -5,9 +5,10 @@ All nodes share an `Ensemble`; each node has its own `MemoryCoordination`, with 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Final
 
+from fsql.compiler.records import dataclass
 from fsql.runtime.coordination.port import (
     Changes,
     CoordinationUnavailableError,

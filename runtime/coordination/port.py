@@ -15,8 +15,9 @@ There are no callbacks: changes are polled with `changes_since`.  Each driver mu
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Protocol
+
+from fsql.compiler.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

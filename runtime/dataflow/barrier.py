@@ -15,13 +15,14 @@ are an extension.)
 from __future__ import annotations
 
 import heapq
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import pairwise
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from fsql.compiler.records import dataclass
 from fsql.runtime.batch import START, Batch, Root
 from fsql.runtime.dataflow.invariants import check_not_below
 from fsql.runtime.dataflow.messages import Parcel, PortKind

@@ -13,12 +13,12 @@ its share of all rows, scaled to the number of rows that were sent.  No released
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
 from fsql.compiler.owner_map import BIN_SHIFT, BINS
+from fsql.compiler.records import dataclass
 from fsql.compiler.tick_plan import FoldHead
 from fsql.runtime.hashing import hash_rows
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from fsql.compiler.records import dataclass
 from fsql.runtime.kernels.keyed.kernel import ApplyResult, KeyedRows, merge_rows
 from fsql.runtime.order import concat
 from fsql.runtime.weights import consolidate, negate

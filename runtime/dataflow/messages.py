@@ -7,9 +7,10 @@ fronts by their number.
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from fsql.compiler.records import dataclass
 from fsql.runtime.batch import Root  # noqa: TC001 - the wire format reads the types of fields
 from fsql.runtime.dataflow.invariants import check_not_below
 from fsql.runtime.hashing import mix

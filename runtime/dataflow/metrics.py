@@ -6,10 +6,11 @@ workers.  Those of a run are merged from its epochs.  All have the type `Metrics
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import field, fields, replace
 from operator import add
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
+from fsql.compiler.records import dataclass
 from fsql.runtime.batch import START, origin_parts
 from fsql.runtime.dataflow.event_times import FarAhead, InSeconds
 from fsql.runtime.dataflow.state_size import state_bytes

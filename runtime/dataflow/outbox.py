@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from fsql.compiler.records import dataclass
 from fsql.runtime.dataflow.messages import (
     AckEntry,
     Acknowledgement,

@@ -17,7 +17,6 @@ undoes.  The barrier, which knows the sum of the weights, changes the label in t
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, Protocol
 
@@ -25,6 +24,7 @@ import numpy as np
 import pyarrow as pa
 
 from fsql.compiler.logical import Changes
+from fsql.compiler.records import dataclass
 from fsql.runtime.batch import Batch
 from fsql.runtime.dataflow.sharded_rows import position_texts, shard_numbers
 from fsql.runtime.ports import INSERT, OPERATIONS, UPDATE_AFTER

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from fsql.compiler.records import dataclass
 from fsql.runtime.batch import START, Root
 from fsql.runtime.kernels.keyed.kernel import split_rows
 from fsql.runtime.order import below

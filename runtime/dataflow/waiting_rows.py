@@ -14,11 +14,11 @@ Small batches are merged, so that single rows do not occupy a batch each.
 from __future__ import annotations
 
 import heapq
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from fsql.compiler.records import dataclass
 from fsql.runtime.batch import END, Batch, Root
 from fsql.runtime.few_rows import exceeds_bytes
 from fsql.runtime.order import below, concat, lexicographic_order

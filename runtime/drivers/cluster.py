@@ -8,10 +8,10 @@ next: `BarrierFirst` prefers the barrier, then the oldest message, which is fast
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, Protocol
 
+from fsql.compiler.records import dataclass
 from fsql.compiler.tick_plan import SourceHead, TickPlan
 from fsql.runtime.batch import START, Root
 from fsql.runtime.dataflow.acker import Acker

@@ -7,12 +7,13 @@ depend on any of it.
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
 from fsql.compiler.logical import Changes, TimeKind
+from fsql.compiler.records import dataclass
 from fsql.runtime.arrow_types import from_arrow, to_arrow
 from fsql.runtime.batch import TIME_START, Root
 from fsql.runtime.dataflow.barrier import DeadLetters, LateRows, Released, Stopped

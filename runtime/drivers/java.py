@@ -7,11 +7,11 @@ import re
 import shutil
 import subprocess
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
+from fsql.compiler.records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -7,12 +7,13 @@ for checking the engine, and for learning.
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from fsql.compiler.graph import LateSink, Sink, Source
+from fsql.compiler.records import dataclass
 from fsql.runtime.arrow_types import to_arrow
 from fsql.runtime.batch import END, Batch, origin_parts
 from fsql.runtime.dataflow.barrier import DeadLetters, LateRows, Released, Stopped, in_order

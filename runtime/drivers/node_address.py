@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from dataclasses import dataclass
 from typing import Final
 
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
+from fsql.compiler.records import dataclass
 
 ANY_PORT: Final = "tcp://127.0.0.1:*"
 PORT_MAX: Final = 65_535

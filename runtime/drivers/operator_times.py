@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
+from fsql.compiler.records import dataclass
 from fsql.runtime.batch import Batch
 from fsql.runtime.dataflow.fold_output import FoldOutput
 from fsql.runtime.dataflow.metrics import MeasuredOperator

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from fsql.compiler.owner_map import BIN_SHIFT, BINS
+from fsql.compiler.records import dataclass
 from fsql.runtime.dataflow.bin_loads import BinLoads
 from fsql.runtime.drivers.operator_times import OperatorTimes
 from fsql.runtime.drivers.stage_tasks import SourceTask

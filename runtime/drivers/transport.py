@@ -19,12 +19,12 @@ from __future__ import annotations
 import contextlib
 import os
 from collections import Counter
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import zmq
 
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
+from fsql.compiler.records import dataclass
 from fsql.runtime.drivers.curve.authenticator import ZAP_DOMAIN, Authenticator, Reports
 from fsql.runtime.drivers.curve.keys import AUTHORIZED
 from fsql.runtime.drivers.descriptors import wait_readable

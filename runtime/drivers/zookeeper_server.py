@@ -15,12 +15,12 @@ import subprocess
 import sys
 import time
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.compiler.diagnostics.codes import CODES
+from fsql.compiler.records import dataclass
 from fsql.runtime.drivers.java import find_java
 
 if TYPE_CHECKING:

@@ -6,9 +6,10 @@ descriptions.  This package does not call the compiler.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Final, NoReturn, Protocol
 
+from fsql.compiler.records import dataclass
 from fsql.compiler.tick_plan import SourceHead
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left, insort
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar, Protocol
 
@@ -18,6 +18,7 @@ from fsql.compiler.functions.decimals import round_quotient
 from fsql.compiler.functions.evaluate import evaluate
 from fsql.compiler.functions.failure import RowFailure
 from fsql.compiler.functions.python_aggregates import registered_aggregate
+from fsql.compiler.records import dataclass
 from fsql.compiler.row_matching import NO_ROWS, MatchedRows, Matcher, Matching
 from fsql.compiler.sqltypes import BIGINT_MAX, BIGINT_MIN, Kind, SqlType
 from fsql.runtime.model.ordered_result import keeps_rows, ordered_result

@@ -7,11 +7,11 @@ the group has no row until the punctuation, after which no item can arrive.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from fsql.compiler.functions.evaluate import evaluate
 from fsql.compiler.functions.failure import RowFailure
+from fsql.compiler.records import dataclass
 from fsql.runtime.model.accumulator import Accumulators, arguments
 from fsql.runtime.model.item import Failure, Punctuation, Row, State
 from fsql.runtime.model.value_order import as_key

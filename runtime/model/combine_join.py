@@ -11,12 +11,13 @@ added.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from fsql.compiler.functions.evaluate import evaluate
 from fsql.compiler.functions.failure import RowFailure
 from fsql.compiler.logical import JoinKind
+from fsql.compiler.records import dataclass
 from fsql.runtime.model.item import Failure, Row, State
 from fsql.runtime.model.value_order import row_order
 

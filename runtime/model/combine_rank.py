@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
 from functools import total_ordering
 from typing import TYPE_CHECKING, NamedTuple
 
 from fsql.compiler.functions.evaluate import evaluate
 from fsql.compiler.logical import RankFunction
+from fsql.compiler.records import dataclass
 from fsql.runtime.model.item import Punctuation, Row, State
 from fsql.runtime.model.value_order import order, row_order
 

@@ -6,10 +6,10 @@ all sessions in a state are open at its root.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from fsql.compiler.logical import session_close_time
+from fsql.compiler.records import dataclass
 from fsql.runtime.batch import PUNCTUATION, Root
 from fsql.runtime.model.item import Punctuation, Row, State
 

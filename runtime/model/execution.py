@@ -14,10 +14,10 @@ results are undone before they are used.  (Two aggregates over one key after a j
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from fsql.compiler import graph as g
+from fsql.compiler.records import dataclass
 from fsql.runtime.batch import END, Root
 from fsql.runtime.hashing import mix
 from fsql.runtime.model.acker import Acker

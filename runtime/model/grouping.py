@@ -7,9 +7,9 @@ until they are final.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from fsql.compiler.records import dataclass
 from fsql.runtime.hashing import mix
 from fsql.runtime.model.bucket import Bucket, no_order
 from fsql.runtime.model.item import Item, Punctuation, Row

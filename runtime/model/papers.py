@@ -6,10 +6,10 @@ functions of SQL, Grouping and Sink instead.  `fsql.runtime.model.trial` execute
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from fsql.compiler.graph import MapFunction, Operation
+from fsql.compiler.records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from fsql.compiler.graph import Graph, LateSink, Sink, Source
+from fsql.compiler.records import dataclass
 from fsql.runtime.model.arrivals import arrivals
 from fsql.runtime.model.changes import appended, changed, consolidate
 from fsql.runtime.model.execution import READ_AHEAD, Execution, ModelMetrics

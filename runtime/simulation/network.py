@@ -10,10 +10,10 @@ codec then refuses are dropped, as a driver has to do.  Otherwise altered messag
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import accumulate
 from typing import TYPE_CHECKING, Final
 
+from fsql.compiler.records import dataclass
 from fsql.runtime.cluster.frames import Frame
 from fsql.runtime.simulation.tape import CERTAIN
 from fsql.runtime.simulation.world import MILLISECOND

@@ -16,12 +16,12 @@ The expected output is an argument, computed by an engine or an oracle.
 from __future__ import annotations
 
 from bisect import bisect_left
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 
+from fsql.compiler.records import dataclass
 from fsql.runtime.batch import END, START
 from fsql.runtime.cluster.delivery import DeliveryOption
 from fsql.runtime.drivers.in_memory import Outcome, collect

@@ -8,9 +8,9 @@ A killed process loses its work in progress; messages to a stopped process wait 
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
+from fsql.compiler.records import dataclass
 from fsql.runtime.cluster.node import Received, TimerFired
 from fsql.runtime.simulation.network import kind_of
 

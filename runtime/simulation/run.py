@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import traceback
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from fsql.compiler.records import dataclass
 from fsql.runtime.cluster.backoff import SECONDS_MAX
 from fsql.runtime.simulation.cluster import REAL_NODES, SimulatedCluster
 from fsql.runtime.simulation.codec import WireCodec

@@ -10,9 +10,10 @@ restarts with the data that was synced.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Final
 
+from fsql.compiler.records import dataclass
 from fsql.runtime.batch import START, Root
 from fsql.runtime.cluster.delivery import DeliveryOption
 from fsql.runtime.simulation.world import MILLISECOND

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
+from fsql.compiler.records import dataclass
 from fsql.compiler.tick_plan import SourceHead
 from fsql.runtime.drivers.in_memory import chunk_of
 from fsql.runtime.ports import DeadLetter, SourceOffset, Wait

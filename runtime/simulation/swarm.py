@@ -6,11 +6,12 @@ that hides another one is absent from half of the runs.  The first of several ch
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.analysis.sharding import Sharding
 from fsql.compiler.plan_choices import PlanChoices, choices_of, with_choices
+from fsql.compiler.records import dataclass
 from fsql.compiler.tick_plan import Policy
 from fsql.runtime.cluster.delivery import DeliveryOption
 from fsql.runtime.cluster.job_spec import Settings

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from fsql.compiler.records import dataclass
 from fsql.compiler.tick_plan import SourceHead
 from fsql.runtime.cluster.job_spec import Output
 from fsql.runtime.cluster.shards import RowSharder, Shard

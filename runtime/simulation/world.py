@@ -6,9 +6,9 @@ Events at the same microsecond are executed in an order that the tape draws.
 from __future__ import annotations
 
 import heapq
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from fsql.compiler.records import dataclass
 from fsql.runtime.simulation.trace import Trace
 
 if TYPE_CHECKING:

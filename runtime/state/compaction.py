@@ -15,11 +15,11 @@ about `SPACE_FACTOR` times the size of the rows that have not expired.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
+from fsql.compiler.records import dataclass
 from fsql.runtime.kernels.keyed.incremental_snapshot import EXPIRES
 
 if TYPE_CHECKING:

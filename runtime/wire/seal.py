@@ -23,11 +23,11 @@ from __future__ import annotations
 import hashlib
 import hmac
 import struct
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import xxhash
 
+from fsql.compiler.records import dataclass
 from fsql.runtime.wire.errors import DamagedError, ForeignError, NotOursError, VersionError
 from fsql.runtime.wire.parts import padding
 

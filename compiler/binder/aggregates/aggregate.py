@@ -8,7 +8,7 @@ is refused, because rows of one group may differ in it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 from fsql.compiler.binder.aggregates.aggregate_calls import (
@@ -27,6 +27,7 @@ from fsql.compiler.binder.pending import (
 )
 from fsql.compiler.binder.report import Refusal, not_implemented, refusal
 from fsql.compiler.expression import AggregateCall, ColumnRef, Expression
+from fsql.compiler.records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

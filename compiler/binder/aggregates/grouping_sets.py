@@ -9,7 +9,7 @@ Keys of every set remain as they are: a window among them closes the groups.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import combinations, product
 from typing import TYPE_CHECKING, Final
 
@@ -22,6 +22,7 @@ from fsql.compiler.binder.pending import GroupingValue, replace_pending
 from fsql.compiler.binder.report import not_implemented, refusal
 from fsql.compiler.expression import Case, ColumnRef, Expression, Literal
 from fsql.compiler.logical import Plan, Unnest
+from fsql.compiler.records import dataclass
 from fsql.compiler.sqltypes import BIGINT, INT, array_of
 
 if TYPE_CHECKING:

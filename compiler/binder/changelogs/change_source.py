@@ -8,7 +8,7 @@ the old row and the new one removes the one and adds the other at its position.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.binder.changelogs.changes import operation_column
@@ -22,6 +22,7 @@ from fsql.compiler.diagnostics import Label
 from fsql.compiler.expression import ColumnRef, Expression, Literal
 from fsql.compiler.functions.null_safe import instead_of_null
 from fsql.compiler.logical import ApplyChanges, Changes, Filter, Plan, Scan, Union
+from fsql.compiler.records import dataclass
 from fsql.compiler.schema import Column
 from fsql.compiler.sqltypes import BOOLEAN, STRING
 

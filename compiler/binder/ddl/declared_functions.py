@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from fsql.compiler.functions.python_aggregates import PythonAggregate
+from fsql.compiler.records import dataclass
 
 if TYPE_CHECKING:
     from fsql.compiler.functions.signature import Function

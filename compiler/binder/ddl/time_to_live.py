@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.analysis.window_changes import equal_bounds
@@ -12,6 +11,7 @@ from fsql.compiler.binder.state_ttl import Lifetime, SideLifetimes
 from fsql.compiler.diagnostics import Label
 from fsql.compiler.durations import DURATION_US_MAX
 from fsql.compiler.logical import Aggregate, ApplyChanges, Join, Over, Rank, operators
+from fsql.compiler.records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -7,7 +7,7 @@ the binder for the operands.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler import syntax
@@ -34,6 +34,7 @@ from fsql.compiler.diagnostics.near_names import near_name
 from fsql.compiler.expression import ColumnRef
 from fsql.compiler.functions.coercion import coerce
 from fsql.compiler.node import walk
+from fsql.compiler.records import dataclass
 from fsql.compiler.sqltypes import BOOLEAN, Kind
 
 if TYPE_CHECKING:

@@ -10,11 +10,11 @@ TIMESUB(MINUTES, n, t)        →   t - INTERVAL '1' MINUTE * n
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler import syntax
 from fsql.compiler.binder.report import refusal
+from fsql.compiler.records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

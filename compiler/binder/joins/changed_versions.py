@@ -14,7 +14,6 @@ result, in the order of event time.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.binder.expressions.operators import call
@@ -29,6 +28,7 @@ from fsql.compiler.logical import (
     Project,
     append_only,
 )
+from fsql.compiler.records import dataclass
 from fsql.compiler.sqltypes import BOOLEAN
 
 if TYPE_CHECKING:

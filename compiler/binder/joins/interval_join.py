@@ -17,7 +17,6 @@ their number is that of the first marks.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.analysis.delays import delay_us
@@ -35,6 +34,7 @@ from fsql.compiler.logical import (
     grain_us,
     operators,
 )
+from fsql.compiler.records import dataclass
 from fsql.compiler.sqltypes import BIGINT, INT, array_of
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ only if its meaning does not change: an equality or a bound of time that cannot 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.analysis.properties import Bound, window_columns
@@ -34,6 +34,7 @@ from fsql.compiler.logical import (
     operators,
 )
 from fsql.compiler.node import walk
+from fsql.compiler.records import dataclass
 from fsql.compiler.sqltypes import INT
 
 if TYPE_CHECKING:

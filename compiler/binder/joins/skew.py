@@ -8,7 +8,7 @@ copied: see `logical.HotKeys`.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.binder.report import refusal
@@ -16,6 +16,7 @@ from fsql.compiler.diagnostics import Diagnostic, Label
 from fsql.compiler.expression import ColumnRef
 from fsql.compiler.functions.evaluate import fallible
 from fsql.compiler.logical import HotKeys, append_only, may_tie
+from fsql.compiler.records import dataclass
 from fsql.compiler.sqltypes import INTEGER_RANGES, Kind
 
 if TYPE_CHECKING:

@@ -8,13 +8,13 @@ minus its size.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from fsql.compiler.expression import Call, ColumnRef, Expression
 from fsql.compiler.functions.evaluate import constant, evaluate
 from fsql.compiler.functions.failure import RowFailure
 from fsql.compiler.logical import TimeRange
+from fsql.compiler.records import dataclass
 from fsql.compiler.sqltypes import INTERVAL
 
 if TYPE_CHECKING:

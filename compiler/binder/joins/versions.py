@@ -13,7 +13,7 @@ So late rows, waiting and state are handled by sessions and running aggregates.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from fsql.compiler.binder.expressions.operators import call
@@ -38,6 +38,7 @@ from fsql.compiler.logical import (
     Project,
     Union,
 )
+from fsql.compiler.records import dataclass
 from fsql.compiler.sqltypes import BIGINT, SqlType, row_of
 
 if TYPE_CHECKING:

@@ -15,7 +15,6 @@ side.  Conditions over both sides choose among the partners of each row, by a `L
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.analysis.properties import Bound, window_columns
@@ -43,6 +42,7 @@ from fsql.compiler.logical import (
     WindowAggregate,
     append_only,
 )
+from fsql.compiler.records import dataclass
 from fsql.compiler.sqltypes import INT, array_of, row_of
 
 if TYPE_CHECKING:

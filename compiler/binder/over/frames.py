@@ -7,7 +7,6 @@ ORDER BY.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler import syntax
@@ -17,6 +16,7 @@ from fsql.compiler.binder.report import refusal
 from fsql.compiler.binder.windows.window import WINDOW_US_MAX, constant_interval_us, is_of_months
 from fsql.compiler.expression import ColumnRef, Expression
 from fsql.compiler.logical import AssignSessions, FrameEnd, Plan, Project, Rank, RankFunction
+from fsql.compiler.records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -5,7 +5,6 @@ In the order of event time, a frame of ROWS or RANGE without EXCLUDE is one of `
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.binder.expressions.operators import make_call
@@ -13,6 +12,7 @@ from fsql.compiler.binder.over.frames import ROWS_MAX, whole_number
 from fsql.compiler.binder.report import refusal
 from fsql.compiler.expression import Cast, Expression, Literal
 from fsql.compiler.functions.evaluate import constant_value
+from fsql.compiler.records import dataclass
 from fsql.compiler.sqltypes import (
     BIGINT,
     DOUBLE,

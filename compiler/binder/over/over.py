@@ -5,7 +5,7 @@ Rows are processed in the total order, or with ORDER BY in the order of event ti
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING
 
 from fsql.compiler import syntax
@@ -28,6 +28,7 @@ from fsql.compiler.binder.scope import matches, names_text
 from fsql.compiler.expression import AggregateCall, AggregateFunction, Expression
 from fsql.compiler.functions.ranks import RANK_FUNCTIONS, RELATIVE_RANKS
 from fsql.compiler.logical import FrameEnd, OverCall, RankFunction
+from fsql.compiler.records import dataclass
 from fsql.compiler.sqltypes import BIGINT
 
 if TYPE_CHECKING:

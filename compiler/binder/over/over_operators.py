@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING
 
 from fsql.compiler.binder.aggregates.aggregate import make_distinct_names
@@ -25,6 +25,7 @@ from fsql.compiler.binder.over.unordered_frames import (
 from fsql.compiler.binder.pending import RunningValue, replace_pending
 from fsql.compiler.expression import AggregateCall, ColumnRef, Expression
 from fsql.compiler.logical import Over, OverCall, Plan, RankFunction, append_only
+from fsql.compiler.records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -5,7 +5,6 @@ Ranks partitioned by the bounds of a window are final when it closes, unless EMI
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from fsql.compiler.analysis.properties import window_columns
@@ -16,6 +15,7 @@ from fsql.compiler.binder.aggregates.group import (
 )
 from fsql.compiler.binder.report import refusal
 from fsql.compiler.logical import OrderKey, Plan, Rank, RankFunction
+from fsql.compiler.records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from fsql.compiler.binder.over.ordered_frames import ALL_BEFORE
 from fsql.compiler.expression import ColumnRef
 from fsql.compiler.logical import append_only
+from fsql.compiler.records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -10,7 +10,7 @@ In DEFINE B, `price` and `B.price` are the row's own, and A.price is LAST(A.pric
 from __future__ import annotations
 
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from fsql.compiler import syntax
@@ -30,6 +30,7 @@ from fsql.compiler.functions.aggregates import (
 from fsql.compiler.functions.coercion import coerce
 from fsql.compiler.functions.evaluate import fallible
 from fsql.compiler.node import walk
+from fsql.compiler.records import dataclass
 from fsql.compiler.row_pattern import TIME, Navigation, NavigationKind
 from fsql.compiler.sqltypes import BIGINT, BOOLEAN, STRING, TIMESTAMP, SqlType
 

@@ -6,7 +6,7 @@ the elements, with a row for each, or aggregates them, in one operator.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final, TypeGuard
 
 from fsql.compiler import syntax
@@ -32,6 +32,7 @@ from fsql.compiler.binder.scope import Field, Layer, Scope, fields_of
 from fsql.compiler.binder.subqueries.unnested_arrays import SERIES, bind_arrays, bind_series
 from fsql.compiler.expression import Literal
 from fsql.compiler.logical import LateralAggregate, Plan, Unnest
+from fsql.compiler.records import dataclass
 from fsql.compiler.schema import Column
 from fsql.compiler.sqltypes import BIGINT
 

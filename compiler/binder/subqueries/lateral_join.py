@@ -13,7 +13,7 @@ other comparisons.  A plain SELECT needs no keys: its conditions are those of th
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final, Protocol
 
 from fsql.compiler import syntax
@@ -55,6 +55,7 @@ from fsql.compiler.binder.subqueries.one_row import bind_one_row, resolve_outer
 from fsql.compiler.binder.subqueries.scalar_subquery import SubqueryCollector
 from fsql.compiler.binder.subqueries.subquery import Rows, bind_items_of, is_one_row, refuse_outer
 from fsql.compiler.expression import Literal
+from fsql.compiler.records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -10,7 +10,6 @@ with all rows whose y is NULL; and, of rows whose own x is NULL, with all rows.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from fsql.compiler import syntax
@@ -21,6 +20,7 @@ from fsql.compiler.binder.report import not_implemented, refusal
 from fsql.compiler.binder.scope import quantity_text
 from fsql.compiler.binder.subqueries.subquery import unbounded_warning
 from fsql.compiler.logical import JoinKind, append_only
+from fsql.compiler.records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -11,7 +11,7 @@ are no rows: then the aggregates are NULL, and counts, which are never NULL, are
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -42,6 +42,7 @@ from fsql.compiler.binder.subqueries.subquery_tests import test_value
 from fsql.compiler.expression import AggregateCall, ColumnRef, Literal
 from fsql.compiler.logical import Join, JoinKind
 from fsql.compiler.node import walk
+from fsql.compiler.records import dataclass
 from fsql.compiler.sqltypes import BIGINT
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ rows. The other parts of a subquery are bound as in any query.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -22,6 +22,7 @@ from fsql.compiler.binder.report import not_implemented
 from fsql.compiler.diagnostics import Diagnostic, Label
 from fsql.compiler.functions.aggregates import AGGREGATES
 from fsql.compiler.logical import append_only
+from fsql.compiler.records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -6,7 +6,7 @@ three additional columns. Windows need event time, because only its watermark cl
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler import syntax
@@ -26,6 +26,7 @@ from fsql.compiler.functions.evaluate import constant, evaluate
 from fsql.compiler.functions.failure import RowFailure
 from fsql.compiler.functions.refused import OTHER_DIALECTS, WINDOW_FUNCTIONS
 from fsql.compiler.logical import AssignWindows, Plan
+from fsql.compiler.records import dataclass
 from fsql.compiler.sqltypes import INTERVAL, MONTHS
 
 if TYPE_CHECKING:

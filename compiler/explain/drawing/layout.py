@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.explain.drawing.layers import Edge, arrange_layers
 from fsql.compiler.explain.drawing.spread import spread
+from fsql.compiler.records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

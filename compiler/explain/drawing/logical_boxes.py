@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.analysis.properties import derived_keys
@@ -11,6 +10,7 @@ from fsql.compiler.explain.operators import operator_parts
 from fsql.compiler.explain.parts import headline
 from fsql.compiler.explain.traits import changes, operator_name, state_bound
 from fsql.compiler.logical import Scan, operators
+from fsql.compiler.records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler import logical
 from fsql.compiler.expression import Expression
 from fsql.compiler.logical import append_only, may_tie, operators
 from fsql.compiler.node import children
+from fsql.compiler.records import dataclass
 from fsql.compiler.rules.columns import columns_of
 from fsql.compiler.rules.failures import aggregate_fallible, failing_expressions
 from fsql.compiler.sqltypes import TEXTUAL, Kind

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler import logical
 from fsql.compiler.expression import ColumnRef, Expression
 from fsql.compiler.node import Node, walk
+from fsql.compiler.records import dataclass
 from fsql.compiler.rules.columns import replace_parts
 
 if TYPE_CHECKING:

@@ -15,11 +15,11 @@ from __future__ import annotations
 import os
 import threading
 import time
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
+from fsql.compiler.records import dataclass
 from fsql.connectors import paths
 from fsql.connectors.file.following.followed_file import FollowedFile, LogPart, id_of
 from fsql.connectors.file.following.pieces import (

@@ -6,10 +6,11 @@ import ipaddress
 import os
 import re
 import stat
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
+from fsql.compiler.records import dataclass
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -19,9 +19,10 @@ import subprocess
 import time
 from collections import deque
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Final
 
+from fsql.compiler.records import dataclass
 from fsql.runtime.batch import START
 from fsql.runtime.cluster.failure_detector import FailureDetector, longer_timeout
 from fsql.runtime.cluster.phase import Phase

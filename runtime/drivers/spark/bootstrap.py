@@ -6,13 +6,13 @@ it, and collects the state of the folds.  A streaming job continues from there.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
+from fsql.compiler.records import dataclass
 from fsql.runtime.batch import END, START, Root
 from fsql.runtime.drivers.spark.stage_frames import (
     COUNTED,

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import time
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
+from fsql.compiler.records import dataclass
 from fsql.runtime.batch import END, START, Root
 from fsql.runtime.dataflow.barrier import Barrier, Stopped
 from fsql.runtime.dataflow.metrics import Metrics

@@ -11,11 +11,11 @@ value after every step with whole-column operations:
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
 import numpy as np
 
+from fsql.compiler.records import dataclass
 from fsql.runtime.order import canonical_rank, lexicographic_order, position_columns, starts_of_runs
 
 if TYPE_CHECKING:

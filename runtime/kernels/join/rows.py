@@ -7,12 +7,12 @@ is moved a logarithmic number of times.  Rows of an application that may be undo
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 import pyarrow as pa
 
+from fsql.compiler.records import dataclass
 from fsql.runtime.batch import PUNCTUATION, TIME_START
 from fsql.runtime.kernels.join.keyed_join import LEFT, RIGHT
 from fsql.runtime.kernels.keyed.kernel import KeyedRows, filter_rows, merge_rows

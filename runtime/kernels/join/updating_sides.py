@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from fsql.compiler.records import dataclass
 from fsql.runtime.kernels.join.keyed_join import LEFT, RIGHT
 from fsql.runtime.kernels.join.net_rows import NetRows, WeightedRows
 from fsql.runtime.kernels.keyed.kernel import KeyedRows, split_rows

@@ -7,11 +7,11 @@ disorder.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
+from fsql.compiler.records import dataclass
 from fsql.runtime.order import below, concat
 
 if TYPE_CHECKING:

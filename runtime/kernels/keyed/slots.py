@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import partial
 from itertools import chain, repeat
 from typing import TYPE_CHECKING, Final
@@ -11,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from fsql.compiler.owner_map import BIN_SHIFT, BINS
+from fsql.compiler.records import dataclass
 from fsql.runtime.dictionaries import decode_dictionary
 from fsql.runtime.few_rows import FEW_ROWS, FEW_ROWS_IN_C
 from fsql.runtime.hashing import hash_rows

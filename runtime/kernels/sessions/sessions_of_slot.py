@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from fsql.compiler.records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
