@@ -45,6 +45,7 @@ from fsql.runtime.cluster.frames import (
 from fsql.runtime.cluster.front_pacing import FrontPacing
 from fsql.runtime.cluster.frontier_updates import FrontierUpdates
 from fsql.runtime.cluster.links import Links
+from fsql.runtime.cluster.manifest import store_parts
 from fsql.runtime.cluster.output_release import OutputRelease
 from fsql.runtime.cluster.shard_writers import ShardWriters
 from fsql.runtime.cluster.snapshots import EpochSnapshots
@@ -178,8 +179,14 @@ class CoordinatorEpoch:
             return
         for worker in self.members.numbers:
             # A worker that leaves has no next manifest: its whole store is deleted.
-            keys = event.unneeded.get(worker, ()) if worker in self.members.layout else ()
-            self._links.put(worker, SnapshotCommitted(announced.snapshot, announced.position, keys))
+            keys = [
+                key
+                for store, unneeded in event.unneeded.items()
+                if store_parts(store)[0] == worker and worker in self.members.layout
+                for key in unneeded
+            ]
+            committed = SnapshotCommitted(announced.snapshot, announced.position, tuple(keys))
+            self._links.put(worker, committed)
 
     def advance(self, now: float, *, may_release: bool) -> list[CoordinatorEffect]:
         """Carry out what the last event and the time require."""

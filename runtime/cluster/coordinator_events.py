@@ -137,7 +137,7 @@ class CommitManifest:
 
 @dataclass(frozen=True, slots=True)
 class ManifestCommitted:
-    """Event: the manifest is committed; `unneeded` has, by worker, the keys that no kept manifest names."""
+    """Event: the manifest is committed; `unneeded` has, by store, the keys that no kept manifest names."""
 
     epoch: int
     snapshot: int

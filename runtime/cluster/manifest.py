@@ -36,8 +36,27 @@ KEPT: Final = 2
 """How many snapshots are kept; the older one is used if the newest is damaged."""
 
 
+_EPOCH_BITS: Final = 20
+"""A worker's number has at most so many bits; the number of a store has its epoch above them."""
+
+
+def own_store(worker: int, epoch: int) -> int:
+    """Return the number of the store that only this worker has, and only in this epoch has made.
+
+    A worker uses it if another process, which it replaces, still has open the store that is usually its own.
+    """
+    return epoch << _EPOCH_BITS | worker
+
+
+def store_parts(store: int) -> tuple[int, int]:
+    """Return the worker that has made a store, and the epoch; 0 is that of the usual store of a worker."""
+    return store & (1 << _EPOCH_BITS) - 1, store >> _EPOCH_BITS
+
+
 class StateSegment(msgspec.Struct, frozen=True):
-    """A part of the state of one fold on one worker, in the store of that worker under `key`.
+    """A part of the state of one fold on one worker, under `key` in the store with the number `worker`.
+
+    That is the number of the worker, or an `own_store`.
 
     Segments of one operator are in the order of their snapshots, the oldest first.  `bins` are the hash bins
     whose rows are valid; other rows are ignored.  Bins are never added to a segment.
@@ -122,6 +141,11 @@ class Manifest(msgspec.Struct, frozen=True):
     def root(self) -> Root:
         """Return the position as a root position."""
         return Root(*self.position)
+
+    def store_of(self, worker: int) -> int:
+        """Return the store in which a worker continues: the newest that this snapshot needs of it."""
+        stores = {segment.worker for segment in self.segments}
+        return max((each for each in stores if store_parts(each)[0] == worker), default=worker)
 
     def rows_left_of(self, insert_limits: tuple[int, ...]) -> tuple[int, ...]:
         """Return how many rows each INSERT has from the position on, given their number in all."""

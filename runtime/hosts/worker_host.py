@@ -16,7 +16,7 @@ from fsql.compiler.owners import Owners
 from fsql.compiler.plan_choices import with_choices
 from fsql.runtime.batch import START
 from fsql.runtime.cluster.frames import Frame
-from fsql.runtime.cluster.manifest import manifest_of
+from fsql.runtime.cluster.manifest import manifest_of, own_store
 from fsql.runtime.cluster.node import Transmit
 from fsql.runtime.cluster.tick_events import BinsCopied, BinsNotCopied, CopyBins, RecordStatistics
 from fsql.runtime.cluster.worker_events import (
@@ -220,7 +220,9 @@ class WorkerHost(Host["WorkerMachine"]):
             plan = replace(with_choices(prepared.plan, begin.choices), assignment=assignment)
             own_fronts = assignment.fronts_of(begin.number, prepared.fronts)
             manifest = manifest_of(begin.manifest) if begin.manifest else None
-            state = self._open_state(prepared.state, begin.number)
+            store = begin.number if manifest is None else manifest.store_of(begin.number)
+            unused = own_store(begin.number, begin.epoch)
+            state = self._open_state(prepared.state, store, unused)
             bins = assignment.owners.bins_of(begin.number)
             changes = state.load(manifest, begin.epoch, bins)
             yield None
@@ -254,13 +256,13 @@ class WorkerHost(Host["WorkerMachine"]):
             self._state = None
         yield None
 
-    def _open_state(self, directory: StateDirectory, number: int) -> WorkerState:
-        """Return the store of the worker's number, which may be another one than in the last epoch."""
-        if self._state is not None and self._state.number != number:
+    def _open_state(self, directory: StateDirectory, store: int, unused: int) -> WorkerState:
+        """Return the store of the worker, which may be another one than in the last epoch."""
+        if self._state is not None and self._state.number != store:
             self._state.close()
             self._state = None
         if self._state is None:
-            self._state = WorkerState(directory, number)
+            self._state = WorkerState(directory, store, unused)
         return self._state
 
     def _open_readers(

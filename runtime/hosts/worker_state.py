@@ -40,16 +40,26 @@ class StateFailedError(Exception):
 class WorkerState:
     """The store of one worker, open, and its state segments in one epoch."""
 
-    def __init__(self, directory: StateDirectory, number: int) -> None:
-        """Open the store of worker `number` in the job's state directory.
+    def __init__(self, directory: StateDirectory, store: int, unused: int | None = None) -> None:
+        """Open store number `store` in the job's state directory.
+
+        If another process has it open, open the store `unused` instead.  That process may be stopped for
+        good, and nobody may be there to end it.  What is in its store can be read all the same; what it
+        writes when it goes on is in no manifest.
 
         Raises:
-            StateFailedError: if it cannot be opened, for example because another process has it open.
+            StateFailedError: if no store can be opened.
         """
-        self.number = number
+        self.number = store
         self._directory = directory
         try:
-            self._store = directory.open_store(number)
+            try:
+                self._store = directory.open_store(store)
+            except StoreInUseError:
+                if unused is None:
+                    raise
+                self.number = unused
+                self._store = directory.open_store(unused)
         except StoreInUseError as error:
             raise StateFailedError(str(error), disk_failed=False) from None
         except StateStoreError as error:

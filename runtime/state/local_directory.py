@@ -7,6 +7,7 @@ import re
 import shutil
 from typing import TYPE_CHECKING, Final
 
+from fsql.runtime.cluster.manifest import own_store, store_parts
 from fsql.runtime.state.rocks import RocksStore
 from fsql.runtime.state.snapshots import Snapshots
 
@@ -14,12 +15,13 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _APPEND: Final = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
-_STORE: Final = re.compile(r"worker-(0|[1-9][0-9]*)")
+_STORE: Final = re.compile(r"worker-(0|[1-9][0-9]*)(?:\.([1-9][0-9]*))?")
 
 
 def worker_directory(state: Path, worker: int) -> Path:
-    """Return the directory of a worker's store."""
-    return state / f"worker-{worker}"
+    """Return the directory of a store, which is named for its worker, and for the epoch that made it."""
+    number, epoch = store_parts(worker)
+    return state / (f"worker-{number}.{epoch}" if epoch else f"worker-{number}")
 
 
 def sync_directory(directory: Path) -> None:
@@ -89,7 +91,8 @@ class LocalDirectory:
     def stores(self) -> tuple[int, ...]:
         """Return the numbers of the workers that have a store, ascending."""
         found = (_STORE.fullmatch(name) for name in self.names(""))
-        return tuple(sorted(int(match[1]) for match in found if match))
+        stores = (own_store(int(match[1]), int(match[2] or 0)) for match in found if match)
+        return tuple(sorted(stores))
 
     def open_store(self, worker: int, *, read_only: bool = False) -> RocksStore:
         """Open the store of a worker."""

@@ -19,6 +19,7 @@ from fsql.runtime.cluster.manifest import (
     manifest_bytes,
     manifest_hash,
     manifest_of,
+    own_store,
 )
 from fsql.runtime.kernels.keyed.incremental_snapshot import StateTooLargeError
 from fsql.runtime.state.loading import DamagedSegmentError, check_segments, read_state
@@ -227,9 +228,9 @@ class Snapshots:
     def retire(self, newest: int) -> dict[int, tuple[str, ...]]:
         """Delete all but the newest `KEPT` undamaged manifests up to `newest`.
 
-        Also delete the stores of workers that no longer exist, if no remaining manifest needs them.
+        Also delete the stores that no worker can have, if no remaining manifest needs them.
 
-        Return, by worker, the keys of segments that only deleted manifests name.  Segments are not read for
+        Return, by store, the keys of segments that only deleted manifests name.  Segments are not read for
         this: reading the whole state at each snapshot would be too expensive.
 
         Raises:
@@ -253,8 +254,10 @@ class Snapshots:
             if number not in retired
             for segment in manifest.segments
         }
-        present = whole[kept[0]].present or whole[kept[0]].numbers
-        self._forget_stores({*present, *(worker for worker, _ in needed)})
+        newest_kept = whole[kept[0]]
+        present = newest_kept.present or newest_kept.numbers
+        own = {own_store(worker, newest_kept.epoch) for worker in present}
+        self._forget_stores({*present, *own, *(store for store, _ in needed)})
         unneeded: dict[int, list[str]] = {}
         retired_keys = {
             (segment.worker, segment.key)
@@ -267,10 +270,10 @@ class Snapshots:
         return {worker: tuple(keys) for worker, keys in unneeded.items()}
 
     def _forget_stores(self, needed: Collection[int]) -> None:
-        """Delete the stores of all workers except those in `needed`."""
-        for worker in self._files.stores():
-            if worker not in needed:
-                self._files.remove_store(worker)
+        """Delete all stores except those in `needed`."""
+        for store in self._files.stores():
+            if store not in needed:
+                self._files.remove_store(store)
 
     def referenced_keys(self, worker: int) -> frozenset[str]:
         """Return the keys of a worker's segments that any manifest names, committed or not.

@@ -11,7 +11,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from fsql.tests.cluster.conftest import ENDLESS
-from fsql.tests.cluster.twin import difference, has_open_store, wait_until
+from fsql.tests.cluster.twin import (
+    HANGS_AFTER_SECONDS,
+    difference,
+    has_open_store,
+    wait_until,
+)
 from fsql.tests.command_server import Command, run_command
 
 if TYPE_CHECKING:
@@ -96,6 +101,30 @@ def test_a_worker_that_is_stopped_and_replaced_and_goes_on_changes_nothing(
     assert difference(twin.written(), right) == ""
     for worker in joined:
         worker.end_supervision()
+
+
+def test_a_worker_that_is_stopped_for_good_does_not_hold_up_the_one_in_its_place(
+    new_twin: Callable[[], Twin], right: dict[str, bytes], nursery: Nursery
+) -> None:
+    """Nobody ends it, and it keeps the lock of its store."""
+    twin = new_twin()
+    twin.start(2, "--joining", "2")
+    *_, leader, _, _ = join_line(twin)
+    key = twin.state / "cluster.key"
+    joined = [nursery.worker(leader, key, twin.directory / "log") for _ in range(3)]
+    wait_until(twin.advances, "output")
+    wait_until(lambda: any(has_open_store(each.pid) for each in joined), "a worker that takes part")
+    first = next(worker for worker in joined if has_open_store(worker.pid))
+    os.kill(first.pid, signal.SIGSTOP)
+    assert twin.process is not None
+    twin.process.wait(HANGS_AFTER_SECONDS)
+    assert twin.process.returncode == 0, twin.errors()
+    assert has_open_store(first.pid)
+    assert difference(twin.written(), right) == ""
+    first.kill()
+    for worker in joined:
+        if worker is not first:
+            worker.end_supervision()
 
 
 def refused(*arguments: str | Path) -> str:
