@@ -135,7 +135,7 @@ class ElasticRun:
             yield {
                 "benchmark": "elastic",
                 "tick": record.proposal.tick,
-                "reason": record.proposal.reason,
+                "reason": record.proposal.reason_line,
                 "refused": record.refused,
                 "proposed_s": round(at, 3),
                 "tick_seconds": round(record.seconds, 3),

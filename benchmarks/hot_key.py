@@ -148,7 +148,7 @@ def _run(rows: Path, folder: Path, plan: str, load: HotKey) -> tuple[dict[str, A
         "pre_aggregates": any(
             least for each in taken for _, least in each.proposal.choices.pre_aggregations
         ),
-        "reason": taken[-1].proposal.reason if taken else None,
+        "reason": taken[-1].proposal.reason_line if taken else None,
     }
     return fields, output.read_bytes()
 

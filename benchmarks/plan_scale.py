@@ -133,7 +133,7 @@ def _choice(workers: int, stages: int, bins: NDArray[Any]) -> dict[str, Any]:
         "stages": len(_folds(plan)),
         "loads": len(measured.loads),
         "seconds_to_choose": round(seconds, 3),
-        "reason": choice.reasons[0],
+        "reason": str(choice.reasons[0]),
     }
 
 

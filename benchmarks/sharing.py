@@ -99,7 +99,7 @@ def _run(rows: Path, folder: Path, variant: str, load: Sharing) -> tuple[dict[st
         "seconds": round(job.seconds(), 3),
         "busy_seconds": sum(busy_of_workers(job.seconds_by_process(), 1)),
         "ticks": len(taken),
-        "reason": taken[-1].proposal.reason if taken else None,
+        "reason": taken[-1].proposal.reason_line if taken else None,
     }
     return fields, output.read_bytes()
 

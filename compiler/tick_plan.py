@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from fsql.compiler.expression import Expression
     from fsql.compiler.graph import Combine, MapFunction
     from fsql.compiler.logical import SinkTable, Table
+    from fsql.compiler.reasons import Reason
     from fsql.compiler.schema import Schema
 
 HEAD = -1
@@ -156,14 +157,14 @@ class SinkPort:
 class TickPlan:
     """The stages, the barrier's ports, and what each worker owns.
 
-    `reasons` are lines that state why the optimizer chose this plan.
+    `reasons` state why the optimizer chose this plan.
     """
 
     stages: tuple[Stage, ...]
     sinks: tuple[SinkPort, ...]
     late_windows: tuple[str, ...]
     assignment: Assignment
-    reasons: tuple[str, ...]
+    reasons: tuple[Reason, ...]
 
     @property
     def workers(self) -> int:

@@ -24,8 +24,9 @@ def print_warnings(compiled: Compiled, splits: Splits, reporter: Reporter) -> No
 
 def print_profile_problem(options: RunOptions, reporter: Reporter) -> None:
     """Print why the given profile is ignored, if it is."""
-    if options.profile is not None and (problem := options.profile.problem):
-        reporter.inform("profile", {"problem": problem}, f"warning: {problem}\n")
+    problem = None if options.profile is None else options.profile.problem
+    if problem is not None:
+        reporter.inform("profile", {"problem": str(problem)}, f"warning: {problem}\n")
 
 
 def print_listening(compiled: Compiled, reporter: Reporter) -> None:

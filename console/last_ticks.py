@@ -7,10 +7,8 @@ from typing import TYPE_CHECKING, Final
 from fsql.compiler.diagnostics import FsqlError
 from fsql.compiler.diagnostics.numbers import counted_text
 from fsql.compiler.records import dataclass
-from fsql.console.tick_records import proposal_of, tick_fields
-from fsql.job.plan_in_force import AUTO
+from fsql.console.tick_records import proposal_of, source_of, tick_fields
 from fsql.job.ticks import has_coordination, read_ticks
-from fsql.optimizer.choose_tick import is_of_change
 from fsql.runtime.coordination.ticks import TickRecord
 
 if TYPE_CHECKING:
@@ -49,7 +47,9 @@ class LastTicks:
         if self.ticks is None:
             yield f"  ticks cannot be read: {self.problem}"
         for tick in self.ticks or ():
-            yield f"  tick {proposal_of(tick).tick} {_end_text(tick)}"
+            source = source_of(proposal_of(tick))
+            by = f"; statistics: {source}" if source else ""
+            yield f"  tick {proposal_of(tick).tick} {_end_text(tick)}{by}"
             yield from (f"    {each}" for each in _details(tick))
 
 
@@ -63,8 +63,8 @@ def _end_text(tick: TickProposal | TickRecord) -> str:
 
 def _details(tick: TickProposal | TickRecord) -> tuple[str, ...]:
     """Return the changes and the reason; of an automatic tick, the reasons of its changes only."""
-    reason = proposal_of(tick).reason
-    if reason.startswith(AUTO):
-        return tuple(filter(is_of_change, reason.removeprefix(AUTO).splitlines()))
+    proposal = proposal_of(tick)
+    if proposal.automatic is not None:
+        return tuple(str(each) for each in proposal.automatic.reasons if each.changes)
     changes = tick.changes if isinstance(tick, TickRecord) else ()
-    return (*changes, *reason.splitlines())
+    return (*changes, *proposal.reason_lines)

@@ -57,18 +57,15 @@ def show_statistics(reporter: Reporter, state: Path, master: str | None = None) 
 
 def _collect_on_spark(state: Path, master: str) -> Statistics:
     from fsql.optimizer.collectors import spark
-    from fsql.runtime.drivers.spark.connect import is_connect
     from fsql.runtime.drivers.spark.session import spark_session
     from fsql.runtime.drivers.spark.waiting import Waiting
 
-    # A server may be another machine, which does not see the files: it is given their rows.
-    kept: Kept | None = {} if is_connect(master) else None
     with (
         Interrupt() as interrupt,
         spark_session(master, _PARTITIONS, interrupt.check) as session,
         Waiting(interrupt.check) as waiting,
     ):
-        return waiting.for_result(lambda: spark.SparkCollector(session).collect(state, kept))
+        return waiting.for_result(lambda: spark.SparkCollector(session).collect(state))
 
 
 def serve_statistics(
@@ -117,6 +114,8 @@ def _serve_on_spark(
 
         log(f"Spark serves {cluster.path} after {time.monotonic() - begun:.1f} s")
         collector = waiting.for_result(lambda: spark.SparkCollector(session))
+        waiting.for_result(collector.warm)
+        log(f"the first collection is prepared after {time.monotonic() - begun:.1f} s")
 
         def collect(state: Path, kept: Kept) -> Statistics:
             return waiting.for_result(lambda: collector.collect(state, kept))

@@ -173,7 +173,7 @@ def _lines(shown: Sequence[TickRecord], others: int) -> list[str]:
 
 
 def _text(record: TickRecord) -> str:
-    reason = f"; {record.proposal.reason_line}" if record.proposal.reason else ""
+    reason = f"; {record.proposal.reason_line}" if record.proposal.reason_lines else ""
     if record.refused:
         return f"refused: {record.refused}{reason}"
     changes = [f"{counted_text(record.moved_bins, 'bin')} moved", *record.changes]

@@ -6,13 +6,14 @@ import time
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.diagnostics.numbers import count_text, seconds_text
+from fsql.optimizer.statistics import source_text
 from fsql.runtime.coordination.ticks import TickRecord
 
 if TYPE_CHECKING:
     from fsql.compiler.owners import OwnerRanges
     from fsql.runtime.coordination.ticks import TickProposal
 
-TITLES: Final = ("tick", "state", "proposed", "took", "moved bins", "reason", "")
+TITLES: Final = ("tick", "state", "proposed", "took", "moved bins", "statistics", "reason", "")
 
 
 def proposal_of(tick: TickProposal | TickRecord) -> TickProposal:
@@ -27,6 +28,12 @@ def state_word(tick: TickProposal | TickRecord) -> str:
     return "refused" if tick.refused else "taken"
 
 
+def source_of(proposal: TickProposal) -> str:
+    """Return which collector the statistics of an automatic tick are of, and how old they were."""
+    choice = proposal.automatic
+    return "" if choice is None else source_text(choice.collector, choice.age)
+
+
 def tick_fields(tick: TickProposal | TickRecord) -> dict[str, object]:
     """Return a tick as the fields of a JSON object."""
     proposal = proposal_of(tick)
@@ -35,6 +42,8 @@ def tick_fields(tick: TickProposal | TickRecord) -> dict[str, object]:
         "tick": proposal.tick,
         "state": state_word(tick),
         "reason": proposal.reason_line,
+        "collector": None if proposal.automatic is None else proposal.automatic.collector,
+        "age": None if proposal.automatic is None else proposal.automatic.age,
         "proposed_at": proposal.proposed_at,
         "seconds": None if record is None else record.seconds,
         "position": None if record is None else record.position,
@@ -52,19 +61,22 @@ def tick_row(tick: TickProposal | TickRecord) -> tuple[str, ...]:
     """Return a tick as the cells of a row below `TITLES`."""
     proposal = proposal_of(tick)
     start = (str(proposal.tick), state_word(tick), _time_text(proposal.proposed_at))
+    end = (source_of(proposal), proposal.reason_line)
     if not isinstance(tick, TickRecord):
-        return (*start, "", "", proposal.reason_line, "")
+        return (*start, "", "", *end, "")
     moved = "" if tick.refused else count_text(tick.moved_bins)
-    return (*start, seconds_text(tick.seconds), moved, proposal.reason_line, tick.refused)
+    return (*start, seconds_text(tick.seconds), moved, *end, tick.refused)
 
 
 def tick_text(tick: TickProposal | TickRecord) -> str:
     """Return the full record of a tick, as lines of text."""
     proposal = proposal_of(tick)
     lines = [f"tick {proposal.tick}: {state_word(tick)}"]
-    if proposal.reason:
-        first, *more = proposal.reason.splitlines()
-        lines += [f"reason: {first}", *(f"  {each}" for each in more)]
+    if proposal.reason_lines:
+        first, *others = proposal.reason_lines
+        lines += [f"reason: {first}", *(f"  {each}" for each in others)]
+    if proposal.automatic is not None:
+        lines.append(f"statistics: {source_of(proposal)}")
     lines.append(f"proposed: {_time_text(proposal.proposed_at)}")
     if isinstance(tick, TickRecord):
         lines.append(f"took: {seconds_text(tick.seconds)}")

@@ -10,14 +10,17 @@ import queue
 import threading
 import time
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from fsql.compiler.records import dataclass
-from fsql.job.plan_in_force import AUTO, situation_of
+from fsql.job.plan_in_force import situation_of
 from fsql.job.ticks import ProposedLayout, has_coordination, propose, read_ticks
 from fsql.optimizer.choose_tick import choose_tick
 from fsql.optimizer.collectors.bin_history import read_bin_history
-from fsql.optimizer.collectors.written_results import newest_statistics
+from fsql.optimizer.collectors.written_results import newest_collected
+from fsql.optimizer.statistics import source_text
+from fsql.runtime.coordination.ticks import AutomaticChoice
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -26,25 +29,37 @@ if TYPE_CHECKING:
     from fsql.job.description import PreparedJob
     from fsql.optimizer.choose_tick import Situation, TickChoice
     from fsql.optimizer.collectors.files import Kept
+    from fsql.optimizer.collectors.written_results import Collected
     from fsql.runtime.coordination.ticks import TickRecord
 
 
 @dataclass(frozen=True, slots=True)
 class AutoChoice:
-    """A proposed tick with its reasons; or, with number 0, the problems that prevented a choice."""
+    """A proposed tick with its reasons; or, with number 0, the problems that prevented a choice.
+
+    `collector` has made the statistics of the choice, which were `age` intervals old.
+    """
 
     tick: int
     reasons: tuple[str, ...] = ()
     problems: tuple[str, ...] = ()
+    collector: str = ""
+    age: int = 0
 
     def fields(self) -> dict[str, object]:
         """Return it as the fields of a JSON object."""
-        return {"tick": self.tick, "reasons": self.reasons, "problems": self.problems}
+        source = {"collector": self.collector, "age": self.age} if self.tick else {}
+        return {"tick": self.tick, "reasons": self.reasons, "problems": self.problems} | source
 
     def lines(self) -> list[str]:
         """Return it as lines of text."""
-        reasons = [f"tick {self.tick} is proposed: {'; '.join(self.reasons)}"] if self.tick else []
-        return [*reasons, *(f"warning: statistics: {each}" for each in self.problems)]
+        lines = []
+        if self.tick:
+            source = source_text(self.collector, self.age)
+            lines = [
+                f"tick {self.tick} is proposed (statistics: {source}): {'; '.join(self.reasons)}"
+            ]
+        return [*lines, *(f"warning: statistics: {each}" for each in self.problems)]
 
 
 @contextmanager
@@ -99,18 +114,22 @@ class _Chooser:
         if not has_coordination(self._state):
             return None  # the run has just been started
         try:
-            statistics = newest_statistics(self._state, self._kept)
+            collected = newest_collected(self._state, self._kept)
+            statistics = collected.statistics
             proposal, records = read_ticks(self._state)
             if proposal is not None:
                 return self._choice(0, (), statistics.problems)
-            choice = choose_tick(self._situation(records), statistics)
-            tick = 0 if not choice.is_change else self._propose(choice)
+            choice = choose_tick(self._situation(records, collected), statistics)
+            tick = 0 if not choice.is_change else self._propose(choice, collected)
         except Exception as error:  # noqa: BLE001 - whatever it is, rows must flow on
             return self._choice(0, (), (f"no tick is chosen: {error}",))
-        return self._choice(tick, choice.reasons, statistics.problems)
+        reported = self._choice(tick, tuple(map(str, choice.reasons)), statistics.problems)
+        if reported is None:
+            return None
+        return replace(reported, collector=collected.collector, age=collected.age)
 
-    def _propose(self, choice: TickChoice) -> int:
-        reason = AUTO + "\n".join(choice.reasons)
+    def _propose(self, choice: TickChoice, collected: Collected) -> int:
+        reason = AutomaticChoice(choice.reasons, collected.collector, collected.age, choice.cost)
         layout = ProposedLayout(choice.owners)
         return propose(self._state, self._job.description, layout, choice.choices, reason)
 
@@ -122,8 +141,13 @@ class _Chooser:
         self._reported = set(problems)
         return AutoChoice(tick, reasons if tick else (), new) if tick or new else None
 
-    def _situation(self, records: list[TickRecord]) -> Situation:
-        """Return the owners and choices in force after the recorded ticks, the newest of which is first."""
+    def _situation(self, records: list[TickRecord], collected: Collected) -> Situation:
+        """Return the owners and choices in force after the recorded ticks, the newest of which is first.
+
+        The intervals of the situation, and the ages of ticks, are counted from the newest one that is
+        collected.
+        """
         plan, job = self._job.plan, self._job.description
-        history = read_bin_history(self._state, self._kept_bins)
-        return situation_of(plan, job, records, history, hosted=self._hosted, now=time.time())
+        history = read_bin_history(self._state, self._kept_bins, collected.interval)
+        now = time.time() - collected.age * self.every
+        return situation_of(plan, job, records, history, hosted=self._hosted, now=now)

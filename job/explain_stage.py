@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Final
 from fsql.compiler import explain
 from fsql.compiler.diagnostics import FsqlError
 from fsql.compiler.explain.syntax import syntax_json, syntax_text
+from fsql.compiler.reasons import Reason
 from fsql.job.file_uses import FileUse, FileUses
 from fsql.job.planning import choose_plan, open_splits
 from fsql.optimizer.first_plan import choices_left_to_ticks, choose_first
+from fsql.optimizer.owner_choice import OWNERS
 from fsql.optimizer.profile import Profile
 
 if TYPE_CHECKING:
@@ -127,14 +129,17 @@ def scan_lines_of(result: Compiled) -> ScanLines:
 def _tick_plan(result: Compiled, options: RunOptions) -> TickPlan:
     """Return the tick plan; its reasons also list the missing estimates."""
     splits: Splits = {}
-    missing: tuple[str, ...] = ()
+    missing: tuple[Reason, ...] = ()
     try:
         splits = open_splits(result)
     except FsqlError:
-        missing = ("splits: no estimate, the input cannot be opened; one of each table is assumed",)
+        text = "no estimate, the input cannot be opened; one of each table is assumed"
+        missing = (Reason("splits", text),)
     plan = choose_plan(result, splits, options)
     if options.profile is None or options.profile.profile is None:
-        _, *unknown = choose_first(plan, Profile()).reasons  # that of owners is listed already
-        missing += tuple(unknown)
+        unknown = choose_first(plan, Profile()).reasons
+        missing += tuple(
+            each for each in unknown if each.subject != OWNERS
+        )  # that is listed already
     missing += choices_left_to_ticks(plan, chooses_policies=options.policy is None)
     return replace(plan, reasons=(*plan.reasons, *missing))

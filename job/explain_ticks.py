@@ -22,7 +22,8 @@ from fsql.job.plan_in_force import plan_after, situation_of, taken_ticks
 from fsql.job.ticks import has_coordination, job_of_state, read_ticks
 from fsql.optimizer.choose_tick import choose_tick
 from fsql.optimizer.collectors.bin_history import read_bin_history
-from fsql.optimizer.collectors.written_results import newest_statistics
+from fsql.optimizer.collectors.written_results import newest_collected
+from fsql.optimizer.statistics import source_text
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -52,12 +53,13 @@ class LastTick:
 class NextTick:
     """The choice from the newest statistics: a reason each, and how it would change the plan in force.
 
-    `problems` are those of reading statistics.
+    `problems` are those of reading statistics, `source` says who has made them, and how old they are.
     """
 
     reasons: tuple[str, ...]
     difference: tuple[str, ...]
     problems: tuple[str, ...]
+    source: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +80,10 @@ class TicksOfJob:
             lines.append(f"difference to the plan before tick {self.last.number}:")
             lines += _indented(self.last.difference)
             lines.append(f"  reason: {self.last.reason or 'none was given'}")
-        lines += ["the next tick, by the newest statistics:", *_indented(self.next.reasons, "")]
+        lines += [
+            f"the next tick, by the newest statistics ({self.next.source}):",
+            *_indented(self.next.reasons, ""),
+        ]
         lines += [f"  warning: statistics: {each}" for each in self.next.problems]
         lines += ["difference that it would make:", *_indented(self.next.difference)]
         plan = explain.tick_text(self.plan, scan_lines=scan_lines_of(self.compiled))
@@ -95,6 +100,7 @@ class TicksOfJob:
                 "reasons": after.reasons,
                 "difference": after.difference,
                 "problems": after.problems,
+                "statistics": after.source,
             },
             **more_fields,
         }
@@ -119,19 +125,31 @@ def ticks_of_job(state: Path, *, deployed: bool) -> TicksOfJob:
     hosted = job.hosted
     if hosted is None:
         hosted = not deployed and any(is_live(table) for table in compiled.job.tables)
-    history = read_bin_history(state)
-    situation = situation_of(at_start, job, records, history, hosted=hosted, now=time.time())
+    collected = newest_collected(state)
+    history = read_bin_history(state, until=collected.interval)
+    now = time.time() - collected.age * job.tick_seconds
+    situation = situation_of(at_start, job, records, history, hosted=hosted, now=now)
     plan, last = situation.plan, None
     if taken:
         before = plan_after(at_start, taken[1]) if len(taken) > 1 else at_start
         proposal = taken[0].proposal
         last = LastTick(proposal.tick, proposal.reason_line, tuple(changed_plan(before, plan)))
-    statistics = newest_statistics(state)
+    statistics = collected.statistics
     choice = choose_tick(situation, statistics)
     place = [_PLACES[hosted]] if job.hosted is not None else [_UNKNOWN] * hosted
-    reasons = (*choice.reasons, *place)
+    reasons = (*map(str, choice.reasons), *place)
     difference = tuple(changed_plan(plan, _plan_with(plan, choice)))
-    return TicksOfJob(compiled, plan, last, NextTick(reasons, difference, statistics.problems))
+    return TicksOfJob(
+        compiled,
+        plan,
+        last,
+        NextTick(
+            reasons,
+            difference,
+            statistics.problems,
+            source_text(collected.collector, collected.age),
+        ),
+    )
 
 
 def _plan_with(plan: TickPlan, choice: TickChoice) -> TickPlan:

@@ -15,6 +15,7 @@ from fsql.compiler.assignment import Assignment
 from fsql.compiler.explain.choices import changed_choices
 from fsql.compiler.owners import ExchangeRanges, OwnerRanges, Owners, fault_of_ranges
 from fsql.compiler.plan_choices import NO_CHOICES, PlanChoices, fault_of_choices, with_choices
+from fsql.compiler.reasons import Reason
 from fsql.compiler.records import dataclass
 from fsql.optimizer.choose import HASH_BINS
 from fsql.optimizer.first_plan import choose_first
@@ -31,7 +32,7 @@ class GivenProfile:
     """A requested profile; if it cannot be used, there is none, and `problem` is the reason."""
 
     profile: Profile | None
-    problem: str = ""
+    problem: Reason | None = None
 
 
 class FirstPlan(msgspec.Struct, frozen=True):
@@ -45,7 +46,7 @@ class FirstPlan(msgspec.Struct, frozen=True):
     workers: int
     owners: OwnerRanges = ()
     choices: PlanChoices = NO_CHOICES
-    reasons: tuple[str, ...] = ()
+    reasons: tuple[Reason, ...] = ()
     exchanges: ExchangeRanges = ()
 
 
@@ -57,13 +58,14 @@ def given_profile(path: Path) -> GivenProfile:
         return GivenProfile(read_profile(path))
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error).partition("\n")[0]
-        return GivenProfile(None, f'profile "{path}" is ignored: {reason}')
+        return GivenProfile(None, Reason(f'profile "{path}" is ignored', reason))
 
 
 def first_plan(plan: TickPlan, graph: str, given: GivenProfile) -> FirstPlan:
     """Return the changes that a profile suggests to a plan that was chosen without it."""
     if given.profile is None:
-        return FirstPlan(graph, plan.workers, reasons=(given.problem,))
+        reasons = () if given.problem is None else (given.problem,)
+        return FirstPlan(graph, plan.workers, reasons=reasons)
     choice = choose_first(plan, given.profile)
     first = FirstPlan(graph, plan.workers, choices=choice.choices, reasons=choice.reasons)
     if choice.owners is None:
@@ -83,7 +85,7 @@ def with_first_plan(plan: TickPlan, graph: str, first: FirstPlan | None) -> Tick
     if first.owners and first.workers == plan.workers and fits:
         owners = Owners.of_ranges(first.owners, first.exchanges, first.workers)
         plan = replace(plan, assignment=Assignment(owners, plan.assignment.readers))
-        kept = tuple(each for each in plan.reasons if not each.startswith(HASH_BINS))
+        kept = tuple(each for each in plan.reasons if each.subject != HASH_BINS)
         plan = replace(plan, reasons=kept)
-    reasons = *plan.reasons, *first.reasons, *changed_choices(before, plan)
-    return replace(plan, reasons=reasons)
+    changes = (Reason("", each, changes=True) for each in changed_choices(before, plan))
+    return replace(plan, reasons=(*plan.reasons, *first.reasons, *changes))

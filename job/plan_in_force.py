@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from fsql.compiler.assignment import Assignment
 from fsql.compiler.owners import Owners
 from fsql.compiler.plan_choices import fault_of_choices, with_choices
+from fsql.compiler.reasons import Reason
 from fsql.compiler.tick_plan import FoldHead
-from fsql.optimizer.choose import HASH_BINS
+from fsql.optimizer.choose import HASH_BINS, subject_of_stage
 from fsql.optimizer.choose_tick import Situation
 from fsql.optimizer.collectors.bin_history import INTERVALS
+from fsql.optimizer.owner_choice import REMEMBERED
 from fsql.optimizer.replay import PastTick
 
 if TYPE_CHECKING:
@@ -21,9 +23,6 @@ if TYPE_CHECKING:
     from fsql.job.description import JobDescription
     from fsql.optimizer.load_history import LoadHistory
     from fsql.runtime.coordination.ticks import TickRecord
-
-AUTO: Final = "auto: "
-"""The prefix of the reasons of automatic ticks."""
 
 
 def taken_ticks(job: JobDescription, records: Sequence[TickRecord]) -> list[TickRecord]:
@@ -44,7 +43,7 @@ def plan_after(plan: TickPlan, tick: TickRecord) -> TickPlan:
     if not proposal.owners:
         return plan
     owners = Owners.of_ranges(proposal.owners, proposal.exchanges, proposal.workers_of_tick)
-    reasons = tuple(each for each in plan.reasons if not each.startswith(HASH_BINS))
+    reasons = tuple(each for each in plan.reasons if each.subject != HASH_BINS)
     return replace(plan, assignment=Assignment(owners, plan.assignment.readers), reasons=reasons)
 
 
@@ -53,10 +52,10 @@ def _with_policies_explained(before: TickPlan, after: TickPlan) -> TickPlan:
     reasons = list(after.reasons)
     for number, (was, now) in enumerate(zip(before.stages, after.stages, strict=True)):
         if isinstance(was.head, FoldHead) and isinstance(now.head, FoldHead):
-            label = f"stage {number}: "
+            subject = subject_of_stage(number)
             if was.head.policy is not now.head.policy:
-                changed = f"{label}{now.head.policy.value}, changed by a tick"
-                reasons = [changed if each.startswith(label) else each for each in reasons]
+                changed = Reason(subject, f"{now.head.policy.value}, changed by a tick")
+                reasons = [changed if each.subject == subject else each for each in reasons]
     return replace(after, reasons=tuple(reasons))
 
 
@@ -77,7 +76,7 @@ def situation_of(
     taken, every = taken_ticks(job, records), job.tick_seconds or 1.0
     ended = [each.proposal.proposed_at + each.seconds for each in taken]
     ages = [int((now - at) / every) for at in ended]
-    by_itself = [each for each in records if each.proposal.reason.startswith(AUTO)]
+    by_itself = [each for each in records if each.proposal.automatic is not None]
     plan_now = plan_after(plan, taken[0]) if taken else plan
     workers, first = plan_now.workers, plan.assignment.owners
     return Situation(
@@ -90,7 +89,23 @@ def situation_of(
         past=_past_ticks(plan, taken, ages, workers),
         seconds=every,
         history=history,
+        over_estimate=_over_estimate(taken, ages),
     )
+
+
+def _over_estimate(taken: Sequence[TickRecord], ages: Sequence[int]) -> float:
+    """Return how many seconds more than estimated the automatic ticks of a job took.
+
+    A tick counts half as much as one that is `REMEMBERED` intervals newer, and if all are old, the mean
+    becomes less, too: the machine may have been busy then.
+    """
+    total = weights = 0.0
+    for record, age in zip(taken, ages, strict=True):
+        if (choice := record.proposal.automatic) is not None:
+            weight = 0.5 ** (max(0, age) / REMEMBERED)
+            total += weight * max(0.0, record.seconds - choice.cost)
+            weights += weight
+    return total / max(1.0, weights)
 
 
 def _past_ticks(
@@ -102,7 +117,7 @@ def _past_ticks(
         before = plan if number + 1 == len(taken) else plan_after(plan, taken[number + 1])
         if before.workers != workers:
             break
-        found.append(PastTick(age, before.assignment.owners))
+        found.append(PastTick(max(0, age), before.assignment.owners))
         if age >= INTERVALS:
             break
     return tuple(found)

@@ -144,8 +144,9 @@ def run_on_processes(
 def _report_ready(job: PreparedJob, options: RunOptions, observer: ProcessObserver) -> None:
     """Report that the job is ready, and why the given profile is not used, if it is not."""
     observer.on_ready(job)
-    if options.profile is not None and (problem := options.profile.problem):
-        observer.on_choice(AutoChoice(0, problems=(problem,)))
+    problem = None if options.profile is None else options.profile.problem
+    if problem is not None:
+        observer.on_choice(AutoChoice(0, problems=(str(problem),)))
 
 
 def _choose_ticks(

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import time
 from contextlib import closing, contextmanager
-from dataclasses import field
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, Final
+
+import msgspec
 
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.compiler.diagnostics.codes import CODES
@@ -34,9 +36,11 @@ if TYPE_CHECKING:
     from fsql.compiler.plan_choices import PlanChoices
     from fsql.job.description import JobDescription
     from fsql.runtime.coordination.port import Coordination
-    from fsql.runtime.coordination.ticks import TickRecord
+    from fsql.runtime.coordination.ticks import AutomaticChoice, TickRecord
 
 REASON_CHARACTERS_MAX: Final = 1000
+REASONS_CHARACTERS_MAX: Final = 20_000
+REASONS_MAX: Final = 100
 _SESSION_SECONDS: Final = 10.0
 _POLL_SECONDS: Final = 0.05
 
@@ -105,25 +109,31 @@ class ProposedLayout:
 
 
 def propose(
-    state: Path, job: JobDescription, layout: ProposedLayout, choices: PlanChoices, reason: str
+    state: Path,
+    job: JobDescription,
+    layout: ProposedLayout,
+    choices: PlanChoices,
+    reason: str | AutomaticChoice,
 ) -> int:
     """Propose a tick to the job in a state directory, and return its number.
 
-    After the tick the job has the workers of the owners; without owners, their number does not change.
+    `reason` is that of who has requested it, or the choice of the job itself.  After the
+    tick the job has the workers of the owners; without owners, their number does not change.
 
     Raises:
         OtherTickError: if another tick has not ended.
         FsqlError: E614, E615, E642 or E643.
     """
     owners = layout.owners
-    reason = reason[:REASON_CHARACTERS_MAX]
+    text = reason[:REASON_CHARACTERS_MAX] if isinstance(reason, str) else ""
     workers = workers_now(state, job) if owners is None else owners.workers
     named = tuple((name, of.ranges) for name, of in sorted(layout.exchanges.items()))
     proposal = TickProposal(
         *(0, job.plan, job.workers, () if owners is None else owners.ranges),
-        *(reason, time.time(), workers, choices),
+        *(text, time.time(), workers, choices),
         layout.readers,
         named if owners is None else owners.exchange_ranges,
+        None if isinstance(reason, str) else _bounded(reason),
     )
     with _coordination(state) as coordination:
         session = coordination.open_session(_SESSION_SECONDS)
@@ -134,6 +144,18 @@ def propose(
             raise OtherTickError(refused.diagnostics) from None
         finally:
             coordination.close_session(session)
+
+
+def _bounded(choice: AutomaticChoice) -> AutomaticChoice:
+    """Return a choice of which as many reasons are left as an entry of coordination should have.
+
+    The reasons of what does not change are left out first.
+    """
+    reasons = choice.reasons
+    if sum(len(each.text) for each in reasons) > REASONS_CHARACTERS_MAX:
+        reasons = tuple(each for each in reasons if each.changes)[:REASONS_MAX]
+    cut = tuple(replace(each, text=each.text[:REASON_CHARACTERS_MAX]) for each in reasons)
+    return msgspec.structs.replace(choice, reasons=cut)
 
 
 def propose_when_free(

@@ -11,6 +11,7 @@ from fsql.compiler import graph as graphs
 from fsql.compiler.assignment import Assignment
 from fsql.compiler.expression import ColumnRef
 from fsql.compiler.owners import Owners
+from fsql.compiler.reasons import Reason
 from fsql.compiler.tick_plan import HEAD, FoldHead, Policy, SinkPort, TickPlan, ToSink
 from fsql.optimizer.fold_policies import has_timers
 from fsql.optimizer.fuse import fuse
@@ -21,8 +22,8 @@ if TYPE_CHECKING:
 
     from fsql.compiler.tick_plan import Stage, Step
 
-HASH_BINS: Final = "hash bins:"
-"""The prefix of the reason for the owners of bins."""
+HASH_BINS: Final = "hash bins"
+"""The subject of the reason for the owners."""
 
 
 def choose(
@@ -42,12 +43,12 @@ def choose(
         policy: the policy of every fold; if it is None, one is chosen for each fold.
         repairs_free: the number of rows that repairs of a fold may apply again before their cost is limited.
     """
-    reasons: list[str] = []
+    reasons: list[Reason] = []
 
     def policy_of(stage: int, combine: graphs.Combine, sources: frozenset[int]) -> Policy:
         count = sum((fronts or {}).get(s, 1) for s in sources)
         chosen, reason = _policy(count, policy, timed=has_timers(combine))
-        reasons.append(f"stage {stage}: {chosen.value}, {reason}")
+        reasons.append(Reason(subject_of_stage(stage), f"{chosen.value}, {reason}"))
         return chosen
 
     stages = fuse(graph, policy_of, repairs_free)
@@ -61,8 +62,14 @@ def choose(
         vertex.origin for vertex in graph.vertices if isinstance(vertex.operation, graphs.LateSink)
     )
     assignment = Assignment(Owners.of_equal_ranges(workers))
-    reasons.append(f"{HASH_BINS} ranges of equal size for {workers}, no estimate of their load")
+    text = f"ranges of equal size for {workers}, no estimate of their load"
+    reasons.append(Reason(HASH_BINS, text))
     return TickPlan(stages, sinks, late_windows, assignment, tuple(reasons))
+
+
+def subject_of_stage(stage: int) -> str:
+    """Return the subject of the reason for the policy of a stage."""
+    return f"stage {stage}"
 
 
 def _policy(fronts: int, requested: Policy | None, *, timed: bool) -> tuple[Policy, str]:

@@ -16,18 +16,20 @@ Pre-aggregation never ends by itself: if no key is hot, it only examines some ha
 
 from __future__ import annotations
 
-import re
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from fsql.compiler.plan_choices import NO_CHOICES, PlanChoices
+from fsql.compiler.reasons import Reason
 from fsql.compiler.records import dataclass
 from fsql.compiler.statistics import TICK_SECONDS
 from fsql.optimizer.filter_orders import choose_filter_orders
 from fsql.optimizer.fold_policies import choose_policies
 from fsql.optimizer.hot_keys import advise_divisions, choose_pre_aggregations
 from fsql.optimizer.lingers import choose_lingers
-from fsql.optimizer.owner_choice import choose_owners
+from fsql.optimizer.owner_choice import OWNERS, choose_owners
 from fsql.optimizer.rebalancing import choose_rebalancing
+from fsql.optimizer.tick_costs import TICK_SECONDS as LEAST_SECONDS
+from fsql.optimizer.tick_costs import owners_cost
 
 if TYPE_CHECKING:
     from fsql.compiler.owners import Owners
@@ -35,8 +37,6 @@ if TYPE_CHECKING:
     from fsql.optimizer.load_history import LoadHistory
     from fsql.optimizer.replay import PastTick
     from fsql.optimizer.statistics import Statistics
-
-_STAYS: Final = re.compile(r"\bstays?\b")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class Situation:
     `chooses_policies` whether no policy was requested.  `past` has the ticks that were taken since the number
     of workers changed, the newest first; `first` are the owners before all of them, None if they are unknown.
     `seconds` is the length of an interval.  `history` has the loads of bins; without it, a load is assumed to
-    last.
+    last.  `over_estimate` is how many seconds more than estimated ticks of this job took.
     """
 
     plan: TickPlan
@@ -60,15 +60,35 @@ class Situation:
     past: tuple[PastTick, ...] = ()
     seconds: float = TICK_SECONDS
     history: LoadHistory | None = None
+    over_estimate: float = 0.0
+
+    def owners_at(self, age: int) -> Owners:
+        """Return the owners in an interval; the newest has the age 0."""
+        later = [tick.owners for tick in self.past if tick.age <= age]
+        return later[-1] if later else self.plan.assignment.owners
+
+    @property
+    def least_cost(self) -> float:
+        """Return the least that a tick costs, in seconds."""
+        return LEAST_SECONDS + self.over_estimate
 
 
 @dataclass(frozen=True, slots=True)
 class TickChoice:
-    """The changes of the next tick, if any: owners or choices; and a reason for each decision."""
+    """The changes of the next tick, if any: owners or choices; and a reason for each decision.
+
+    `cost` is the estimated cost of the tick in seconds, as if ticks took what the model says.
+    """
 
     owners: Owners | None
     choices: PlanChoices
-    reasons: tuple[str, ...]
+    reasons: tuple[Reason, ...]
+    cost: float = LEAST_SECONDS
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """Return the reasons as sentences."""
+        return tuple(map(str, self.reasons))
 
     @property
     def is_change(self) -> bool:
@@ -76,34 +96,26 @@ class TickChoice:
         return self.owners is not None or self.choices != NO_CHOICES
 
 
-def is_of_change(reason: str) -> bool:
-    """Return whether a reason is that of a change; of others, the first clause says that something stays.
-
-    >>> is_of_change("linger of words: 20 ms, was none; calls take 52% of worker 0")
-    True
-    >>> is_of_change("owners: stay; the linger changes the loads")
-    False
-    """
-    return not _STAYS.search(reason.partition(";")[0])
-
-
 def choose_tick(situation: Situation, statistics: Statistics) -> TickChoice:
     """Return the changes that the next tick of a job should make."""
     owners, reason = choose_owners(situation, statistics)
-    least_rows, of_hot_keys = choose_pre_aggregations(situation.plan, statistics, situation.since)
+    least_rows, of_hot_keys = choose_pre_aggregations(
+        situation.plan, statistics, situation.since, situation.least_cost
+    )
     if least_rows and owners is not None:
-        owners, reason = None, "owners: stay; the pre-aggregation changes the loads"
+        owners, reason = None, Reason(OWNERS, "stay; the pre-aggregation changes the loads")
     rebalancing = choose_rebalancing(situation, statistics)
     if rebalancing.tables and owners is not None:
-        owners, reason = None, "owners: stay; the rebalancing changes the loads"
+        owners, reason = None, Reason(OWNERS, "stay; the rebalancing changes the loads")
     policies, reasons = choose_policies(situation, statistics, rebalancing)
     lingers, of_lingers = choose_lingers(situation, statistics)
     if lingers and rebalancing.tables:
-        lingers, of_lingers = (), ("lingers: stay; the rebalancing changes the loads",)
+        lingers, of_lingers = (), (Reason("lingers", "stay; the rebalancing changes the loads"),)
     if lingers and owners is not None:
-        owners, reason = None, "owners: stay; the linger changes the loads"
+        owners, reason = None, Reason(OWNERS, "stay; the linger changes the loads")
     of_hot_keys += advise_divisions(situation.plan, statistics)
-    filters, of_filters = choose_filter_orders(situation.plan, statistics)
+    filters, of_filters = choose_filter_orders(situation.plan, statistics, situation.least_cost)
     choices = PlanChoices(policies, filters, least_rows, rebalancing.tables, lingers)
     more = *of_hot_keys, *of_filters, *rebalancing.reasons, *of_lingers
-    return TickChoice(owners, choices, (reason, *reasons, *more))
+    cost = LEAST_SECONDS if owners is None else owners_cost(situation, statistics, owners)
+    return TickChoice(owners, choices, (reason, *reasons, *more), cost)

@@ -31,7 +31,10 @@ from fsql.compiler.plan_choices import (
     condition_names,
     filter_runs,
 )
+from fsql.compiler.reasons import Reason
 from fsql.compiler.statistics import SAMPLED_EVERY
+from fsql.optimizer import owner_choice
+from fsql.optimizer.owner_choice import HORIZON
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -66,9 +69,9 @@ class Measured(NamedTuple):
 
 
 def choose_filter_orders(
-    plan: TickPlan, statistics: Statistics
-) -> tuple[tuple[FilterOrder, ...], tuple[str, ...]]:
-    """Return the filter runs whose order changes, with a reason for each run."""
+    plan: TickPlan, statistics: Statistics, cost: float = 0.0
+) -> tuple[tuple[FilterOrder, ...], tuple[Reason, ...]]:
+    """Return the filter runs whose order changes, with a reason for each run; `cost` is that of a tick."""
     known = {
         each.operator: Measured(each.busy / each.rows_per_second, each.selectivity)
         for each in statistics.costs
@@ -83,17 +86,19 @@ def choose_filter_orders(
             label = names[0].partition(CONDITION)[0]
             unknown = [name for name in names if name not in known]
             if unknown:
-                reasons.append(f"{label}: stay; no estimate of {', '.join(unknown)}")
+                reasons.append(Reason(label, f"stay; no estimate of {', '.join(unknown)}"))
                 continue
             run = Conditions([known[name] for name in names], _pairs_of(label, statistics))
-            is_better, text = _compare(run, now[number, index], rates[names[0]] * SAMPLED_EVERY)
+            rate = rates[names[0]] * SAMPLED_EVERY
+            is_better, text = _compare(run, now[number, index], rate, cost)
             if is_better:
                 chosen.append(FilterOrder(number, index, best_order(run)))
-            reasons.append(f"{label}: {'other order' if is_better else 'stay'}; {text}")
+            what = "other order" if is_better else "stay"
+            reasons.append(Reason(label, f"{what}; {text}", changes=is_better))
     return tuple(chosen), tuple(reasons)
 
 
-def _compare(run: Conditions, groups: Groups, rows: float) -> tuple[bool, str]:
+def _compare(run: Conditions, groups: Groups, rows: float, cost: float) -> tuple[bool, str]:
     """Return whether the best order is to replace the one in force, at a rate of rows, with the numbers."""
     best = best_order(run)
     before, after = (cost_of(each, run) for each in (groups, best))
@@ -102,7 +107,8 @@ def _compare(run: Conditions, groups: Groups, rows: float) -> tuple[bool, str]:
         f"{_text(groups)} takes {before * 1e9:.3g} ns a row and {_text(best)}"
         f" {after * 1e9:.3g} ns, which saves {saved:.1%} of a core"
     )
-    is_better = saved > GAIN_MIN and before - after > SAVED_MIN * before
+    pays = saved > GAIN_MIN and saved * HORIZON > owner_choice.GAIN_MIN * cost
+    is_better = pays and before - after > SAVED_MIN * before
     return is_better, "; ".join([text, *run.reasons()])
 
 

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 from fsql.compiler.owner_map import BIN_SHIFT
 from fsql.compiler.plan_choices import PlanChoices
+from fsql.compiler.reasons import Reason
 from fsql.compiler.tick_plan import FoldHead
 from fsql.optimizer.choose_tick import Situation, TickChoice
 from fsql.optimizer.condition_pairs import condition_pairs
@@ -26,7 +27,7 @@ from fsql.optimizer.hot_keys import advise_divisions, choose_pre_aggregations
 from fsql.optimizer.levelling import by_owners, level_exchanges
 from fsql.optimizer.lingers import choose_lingers
 from fsql.optimizer.local_exchanges import exchanges_in_groups
-from fsql.optimizer.owner_choice import bins_have_moved, bins_move
+from fsql.optimizer.owner_choice import OWNERS, bins_have_moved, bins_move
 from fsql.optimizer.rebalancing import Rebalancing, choose_rebalancing
 from fsql.optimizer.replay import IMBALANCE, over_mean
 from fsql.optimizer.statistics import Cost, HeavyKey, Load, Statistics
@@ -50,7 +51,7 @@ def choose_first(plan: TickPlan, profile: Profile) -> TickChoice:
     return TickChoice(owners, choices, (reason, *of_hot_keys, *of_filters))
 
 
-def choices_left_to_ticks(plan: TickPlan, *, chooses_policies: bool) -> tuple[str, ...]:
+def choices_left_to_ticks(plan: TickPlan, *, chooses_policies: bool) -> tuple[Reason, ...]:
     """Return the reasons for the choices of which there is no estimate before the job has run.
 
     `chooses_policies` says whether no policy was requested.
@@ -96,15 +97,15 @@ def as_statistics(profile: Profile) -> Statistics:
 
 def _owners(
     plan: TickPlan, profile: Profile, pre_aggregated: Mapping[str, int]
-) -> tuple[Owners | None, str]:
+) -> tuple[Owners | None, Reason]:
     now = plan.assignment.owners
     if now.workers == 1:
-        return None, "owners: stay; there is one worker"
+        return None, Reason(OWNERS, "stay; there is one worker")
     folds = [each.head.operator for each in plan.stages if isinstance(each.head, FoldHead)]
     known = {each.operator for each in profile.bins if each.rows > 0}
     unknown = [operator for operator in folds if operator not in known]
     if not known & set(folds):
-        return None, "owners: stay; no estimate of the rows of any fold"
+        return None, Reason(OWNERS, "stay; no estimate of the rows of any fold")
     rows = _rows_by_bin(profile, set(folds), pre_aggregated)
     after = level_exchanges(now, rows, [0.0] * now.workers, exchanges_in_groups(plan))
     before, most = (over_mean(by_owners(each, rows)) for each in (now, after))
@@ -116,8 +117,8 @@ def _owners(
     if unknown:
         text += f", nor of the rows of {', '.join(unknown)}"
     if before <= 1 + IMBALANCE or most > before * (1 - IMBALANCE / 2):
-        return None, f"owners: stay; {text}"
-    return after, f"owners: {bins_move(moved)}; {text}"
+        return None, Reason(OWNERS, f"stay; {text}")
+    return after, Reason(OWNERS, f"{bins_move(moved)}; {text}", changes=True)
 
 
 def _rows_by_bin(

@@ -24,10 +24,10 @@ from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.graph import CombineOver
 from fsql.compiler.plan_choices import folds_behind
+from fsql.compiler.reasons import Reason
 from fsql.compiler.tick_plan import FoldHead, Policy, SourceHead, ToFold
 from fsql.optimizer.owner_choice import GAIN_MIN, HORIZON, intervals_needed, reason_to_wait
 from fsql.optimizer.replay import INTERVALS_MIN
-from fsql.optimizer.tick_costs import TICK_SECONDS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -59,7 +59,7 @@ def has_timers(combine: Combine) -> bool:
 
 def choose_policies(
     situation: Situation, statistics: Statistics, rebalancing: Rebalancing
-) -> tuple[tuple[tuple[str, Policy], ...], list[str]]:
+) -> tuple[tuple[tuple[str, Policy], ...], list[Reason]]:
     """Return the changed policies, and a reason for each fold.
 
     The rebalancing of the tick changes the order of rows, and the policies of some folds.
@@ -82,10 +82,11 @@ def choose_policies(
                     policy, reason = _while_ordered(situation, statistics, head)
         if policy is head.policy:
             separator = ", " if not situation.chooses_policies else "; "
-            reasons.append(f"{head.operator}: stays {head.policy.value}{separator}{reason}")
+            reasons.append(Reason(head.operator, f"stays {head.policy.value}{separator}{reason}"))
         else:
             chosen.append((head.operator, policy))
-            reasons.append(f"{head.operator}: {policy.value}, was {head.policy.value}; {reason}")
+            text = f"{policy.value}, was {head.policy.value}; {reason}"
+            reasons.append(Reason(head.operator, text, changes=True))
     return tuple(chosen), reasons
 
 
@@ -107,7 +108,8 @@ def _while_speculative(
     reason = f"{part:.1%} of the rows are applied again, for {of_repairs:.1%} of a core"
     if of_batches >= 0.0005:
         reason += f"; batches that come out of order take {of_batches:.1%}"
-    is_too_much = of_repairs + of_batches > REPAIRS_MAX
+    saved = of_repairs + of_batches
+    is_too_much = saved > REPAIRS_MAX and saved * HORIZON > GAIN_MIN * situation.least_cost
     return Policy.ORDERED if is_too_much else head.policy, reason
 
 
@@ -136,7 +138,7 @@ def _while_ordered(
         return head.policy, text
     seconds = min(HORIZON, len(found) * situation.seconds)
     saved = min(wait, ROUND_SECONDS) * batches / len(last) * seconds
-    costs = sum(spent) / len(last) * seconds + TICK_SECONDS
+    costs = sum(spent) / len(last) * seconds + situation.least_cost
     text += f"; batches come {saved:.3g} s earlier in {seconds:.0f} s, for {costs:.2g} s"
     return Policy.SPECULATIVE if saved > GAIN_MIN * costs else head.policy, text
 

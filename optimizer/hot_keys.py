@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING, Final
 from fsql.compiler.graph import CombineJoin
 from fsql.compiler.logical import JoinKind
 from fsql.compiler.pre_aggregation import pre_aggregations_of
+from fsql.compiler.reasons import Reason
 from fsql.compiler.tick_plan import FoldHead
+from fsql.optimizer.owner_choice import GAIN_MIN, HORIZON
 
 if TYPE_CHECKING:
     from fsql.compiler.tick_plan import TickPlan
@@ -28,12 +30,12 @@ ROWS_MIN: Final = 256
 
 
 def choose_pre_aggregations(
-    plan: TickPlan, statistics: Statistics, since: int | None = None
-) -> tuple[tuple[tuple[str, int], ...], list[str]]:
+    plan: TickPlan, statistics: Statistics, since: int | None = None, cost: float = 0.0
+) -> tuple[tuple[tuple[str, int], ...], list[Reason]]:
     """Return the folds that get pre-aggregated rows from now on, and a reason for each fold that can.
 
     Only measurements after interval `since` count.  If it is None, the job has not run: then only the share
-    of a key decides.
+    of a key decides.  `cost` is that of a tick.
     """
     chosen, reasons = [], []
     for operator, least in sorted(pre_aggregations_of(plan).items()):
@@ -41,18 +43,20 @@ def choose_pre_aggregations(
         label = f"hot keys of {operator}"
         if least:
             share = "" if hot is None else f"; {_share(hot)}"
-            reasons.append(f"{label}: pre-aggregated from {least:,} rows on, stays{share}")
+            reasons.append(Reason(label, f"pre-aggregated from {least:,} rows on, stays{share}"))
         elif plan.workers == 1:
-            reasons.append(f"{label}: stay; there is one worker")
+            reasons.append(Reason(label, "stay; there is one worker"))
         elif hot is None:
             is_known = any(each.operator == operator for each in statistics.loads)
             found = "no key has many of the rows" if is_known else "no estimate of its rows"
-            reasons.append(f"{label}: stay; {found}")
+            reasons.append(Reason(label, f"stay; {found}"))
         else:
             busy = None if since is None else _busy(statistics, operator, since)
             gain = _gain(hot, plan.workers)
             is_enough = since is None if busy is None else busy >= FOLD_BUSY_MIN
-            pays = gain > 1 + IMBALANCE and is_enough
+            saved = (busy or 0.0) * (1 - 1 / gain) * HORIZON if gain > 1 else 0.0
+            is_worth_it = since is None or saved > GAIN_MIN * cost
+            pays = gain > 1 + IMBALANCE and is_enough and is_worth_it
             if pays:
                 chosen.append((operator, ROWS_MIN))
             what = f"pre-aggregated from {ROWS_MIN} rows on" if pays else "stay"
@@ -61,14 +65,12 @@ def choose_pre_aggregations(
                 if busy is None
                 else f"the fold takes {busy:.0%} of a core on its busiest worker"
             )
-            reasons.append(
-                f"{label}: {what}; {_share(hot)}, so its worker gets {gain:.2f} times the mean or more;"
-                f" {takes}"
-            )
+            text = f"{what}; {_share(hot)}, so its worker gets {gain:.2f} times the mean or more; {takes}"
+            reasons.append(Reason(label, text, changes=pays))
     return tuple(chosen), reasons
 
 
-def advise_divisions(plan: TickPlan, statistics: Statistics) -> list[str]:
+def advise_divisions(plan: TickPlan, statistics: Statistics) -> list[Reason]:
     """Return a line for each inner join with a key that makes a worker the busiest: a hint may divide it.
 
     Joins that may have such a key, and whose rows are not known, have a line as well.
@@ -82,15 +84,16 @@ def advise_divisions(plan: TickPlan, statistics: Statistics) -> list[str]:
         may = join.kind is JoinKind.INNER and join.input_append_only and not join.by_position
         if not may or plan.workers == 1:
             continue
-        found = _hottest_of_sides(statistics, head.operator)
+        found, label = _hottest_of_sides(statistics, head.operator), f"hot keys of {head.operator}"
         if not any(each.operator == head.operator for each in statistics.loads):
-            lines.append(f"hot keys of {head.operator}: stay; no estimate of its rows")
+            lines.append(Reason(label, "stay; no estimate of its rows"))
         elif found is not None and _gain(found, plan.workers) > 1 + IMBALANCE:
             side = "right" if found.side else "left"
-            lines.append(
-                f"hot keys of {head.operator}: stay; {_share(found)}, on the {side}, so its worker gets"
+            text = (
+                f"stay; {_share(found)}, on the {side}, so its worker gets"
                 f" {_gain(found, plan.workers):.2f} times the mean or more; the hint SKEW can divide them"
             )
+            lines.append(Reason(label, text))
     return lines
 
 

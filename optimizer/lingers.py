@@ -23,12 +23,12 @@ from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.explain.choices import linger_text
 from fsql.compiler.plan_choices import may_linger
+from fsql.compiler.reasons import Reason
 from fsql.compiler.records import dataclass
 from fsql.compiler.tick_plan import FoldHead, SourceHead, ToFold
-from fsql.optimizer.owner_choice import GAIN_MIN, intervals_of, reason_to_wait
+from fsql.optimizer.owner_choice import GAIN_MIN, HORIZON, reason_to_wait
 from fsql.optimizer.rebalancing import READ
-from fsql.optimizer.replay import INTERVALS_MIN
-from fsql.optimizer.tick_costs import TICK_SECONDS, busy_fractions
+from fsql.optimizer.tick_costs import busy_fractions, intervals_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -79,7 +79,7 @@ class _Chunks:
 
 def choose_lingers(
     situation: Situation, statistics: Statistics
-) -> tuple[tuple[tuple[str, int], ...], tuple[str, ...]]:
+) -> tuple[tuple[tuple[str, int], ...], tuple[Reason, ...]]:
     """Return the tables that get another linger, and the reasons; at most one table in a tick."""
     plan = situation.plan
     heads = [stage.head for stage in plan.stages if isinstance(stage.head, SourceHead)]
@@ -88,6 +88,9 @@ def choose_lingers(
     [*measured] = [each for each in known.values() if isinstance(each, _Chunks)]
     totals = [sum(each.calls[worker] for each in measured) for worker in range(plan.workers)]
     worker = totals.index(max(totals))
+    count = len(intervals_of(statistics, situation.since, plan.workers))
+    lasts = min(HORIZON, max(count, 1) * situation.seconds)
+    worth = GAIN_MIN * situation.least_cost / lasts
     by_calls = sorted(known, key=lambda table: -_calls_on(known[table], worker))
     chosen: dict[str, int] = {}
     reasons = {}
@@ -99,17 +102,22 @@ def choose_lingers(
         elif chosen:
             linger_ms, text = now, "that of another table changes first"
         else:
-            linger_ms, text = _choose(found, totals[worker], worker, situation.seconds)
+            linger_ms, text = _choose(found, totals[worker], worker, worth)
         if linger_ms == now:
-            reasons[table] = f"linger of {table}: {linger_text(now)}, stays; {text}"
+            text = f"{linger_text(now)}, stays; {text}"
+            reasons[table] = Reason(_subject(table), text)
         else:
             chosen[table] = linger_ms
-            texts = linger_text(linger_ms), linger_text(now)
-            reasons[table] = f"linger of {table}: {texts[0]}, was {texts[1]}; {text}"
+            text = f"{linger_text(linger_ms)}, was {linger_text(now)}; {text}"
+            reasons[table] = Reason(_subject(table), text, changes=True)
     for head in heads:
-        label = f"linger of {head.table.name}: {linger_text(head.linger_ms)}, stays"
-        reasons.setdefault(head.table.name, f"{label}; {waits}")
+        table, text = head.table.name, f"{linger_text(head.linger_ms)}, stays; {waits}"
+        reasons.setdefault(table, Reason(_subject(table), text))
     return tuple(chosen.items()), tuple(reasons[head.table.name] for head in heads)
+
+
+def _subject(table: str) -> str:
+    return f"linger of {table}"
 
 
 def _calls_on(found: _Chunks | str, worker: int) -> float:
@@ -122,8 +130,11 @@ def _reason_to_wait(situation: Situation, statistics: Statistics) -> str:
     return reason_to_wait(situation, len(intervals))
 
 
-def _choose(chunks: _Chunks, total: float, worker: int, seconds: float) -> tuple[int, str]:
-    """Return the linger of a table, and why; calls for all tables take `total` on the worker."""
+def _choose(chunks: _Chunks, total: float, worker: int, worth: float) -> tuple[int, str]:
+    """Return the linger of a table, and why; calls for all tables take `total` on the worker.
+
+    A longer one has to save more than `worth`, in seconds per second.
+    """
     now = chunks.linger_ms
     rest = total - chunks.calls[worker]
     text = (
@@ -141,7 +152,7 @@ def _choose(chunks: _Chunks, total: float, worker: int, seconds: float) -> tuple
         enough = [each for each in longer if after(each) <= CALLS_TARGET]
         linger_ms = (enough or longer[-1:] or [now])[0]
         saved = total - after(linger_ms)
-        pays = saved * INTERVALS_MIN * seconds > GAIN_MIN * TICK_SECONDS
+        pays = saved > worth
         text += f", and would take {after(linger_ms):.0%} if rows wait for {linger_ms / 2:g} ms on average"
         return (linger_ms if pays and saved >= SAVED_MIN * total else now), text
     shorter = [each for each in (0, *LINGERS_MS) if each < now and after(each) <= CALLS_TARGET]
@@ -158,7 +169,6 @@ def _chunks_of_tables(situation: Situation, statistics: Statistics) -> dict[str,
     chunk_rates = {each.table: each.chunks_per_second for each in statistics.latency}
     spent = busy_fractions(statistics, situation.since)
     reading = [spent.get(READ, {}).get(worker, 0.0) for worker in workers]
-    slowness = _slowness(situation, statistics)
     calls = _calls_of_operators(statistics, spent)
     found: dict[str, _Chunks | str] = {}
     for stage in plan.stages:
@@ -182,23 +192,8 @@ def _chunks_of_tables(situation: Situation, statistics: Statistics) -> dict[str,
                     part = chunks / sum(chunk_rates.get(each, 0.0) for each in tables)
                     for worker, busy in calls.get(name, {}).items():
                         of_table[worker] += part * busy
-            of_all = [of * slow for of, slow in zip(of_table, slowness, strict=True)]
             rate, rows = chunks / len(splits), sum(splits) / len(splits)
-            found[table] = _Chunks(stage.head.linger_ms, rate, rows, tuple(of_all))
-    return found
-
-
-def _slowness(situation: Situation, statistics: Statistics) -> list[float]:
-    """Return the elapsed time of each worker divided by its processor time.
-
-    A worker that waits for a core has no time left, so calls count by elapsed time.
-    """
-    workers = situation.plan.workers
-    intervals = intervals_of(statistics, situation.since, workers)[-INTERVALS_MIN:]
-    found = []
-    for loads in zip(*intervals, strict=True):
-        busy = sum(each.busy for each in loads)
-        found.append(sum(each.elapsed for each in loads) / busy if busy else 1.0)
+            found[table] = _Chunks(stage.head.linger_ms, rate, rows, tuple(of_table))
     return found
 
 

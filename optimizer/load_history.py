@@ -37,5 +37,18 @@ class LoadHistory(Protocol):
     def rates(self, intervals: int = 0) -> dict[str, dict[int, float]]:
         """Return the rows per second of each bin of each exchange in the newest intervals; 0 for all."""
 
+    @property
+    def intervals(self) -> int:
+        """Return the number of intervals."""
+
+    def seconds_of_rows(
+        self, exchange: str, busy: Sequence[Sequence[float]], owners: Sequence[Sequence[int]]
+    ) -> list[float]:
+        """Return the seconds that a row of each bin takes on average, in as many intervals as are given.
+
+        For each of the newest intervals, the oldest first: `busy` has the time of each worker for its bins, a
+        fraction of the interval, and `owners` the worker of each bin.
+        """
+
     def costs(self, seconds: SecondsOfRows) -> BinCosts:
         """Return the cost of each bin, given the seconds that a row takes."""

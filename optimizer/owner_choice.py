@@ -20,9 +20,17 @@ follow makes a job little slower than one without ticks, and only once.
 What a worker does besides the work of its bins is averaged over all intervals that are known: it varies on a
 busy machine, and no owners can level it.
 
-Loads are compared by processor time, because by elapsed time a worker also seems busy while other programs
-use its core.  Whether the load is high is decided by elapsed time: a worker that waits for a core has no time
-left.  Only intervals after the last tick count.  After each tick that the optimizer has proposed, it needs
+A load is processor time: by elapsed time, a worker also seems busy while other programs use its core.  But
+the same work takes up to a third more of it while others use the caches.  So what a row of a bin takes is
+averaged over all intervals that are known, too, and the gain has to be above the noise (`noise_of`): what is
+left of the variance of loads when the rows of bins are taken into account, by which a mean over so many
+intervals may be wrong.  A gain that is twice the noise is hardly ever chance.  Other work may last, and then
+one worker takes longer for its rows in all intervals.  So owners also have to be better if each row takes the
+same, but for differences of more than `OF_MACHINE`, which keys must have caused.
+
+What ticks of the job took in addition to their estimate is part of the cost of the next one.
+
+Only intervals after the last tick count.  After each tick that the optimizer has proposed, it needs
 twice as many intervals for the next one, as long as that tick is among the last `REMEMBERED` intervals,
 unless the replay shows that it pays to follow the load.  If it needs more than collectors read, the next tick
 waits until one of these ticks is older.
@@ -35,19 +43,23 @@ from typing import TYPE_CHECKING, Final
 from fsql.compiler.diagnostics.numbers import counted_text
 from fsql.compiler.owner_map import BINS, OwnerMap
 from fsql.compiler.owners import Owners
+from fsql.compiler.reasons import Reason
 from fsql.optimizer.levelling import by_owners, level_exchanges
 from fsql.optimizer.local_exchanges import exchanges_in_groups
 from fsql.optimizer.replay import IMBALANCE, INTERVALS_MIN, Replay, outcome, over_mean, replay
 from fsql.optimizer.statistics import INTERVALS
-from fsql.optimizer.tick_costs import TickCosts, bin_costs, folds_without_state
+from fsql.optimizer.tick_costs import TickCosts, bin_costs, folds_without_state, intervals_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from fsql.optimizer.choose_tick import Situation
     from fsql.optimizer.statistics import Statistics, WorkerLoad
 
-BUSY_MIN: Final = 0.25
+OWNERS: Final = "owners"
+"""The subject of reasons."""
+BUSY_MIN: Final = 0.15
+"""As a fraction of a core, like the next two."""
 CONTRACT_BELOW: Final = 0.35
 """If the total load of all workers is below this, one worker can take all of it."""
 SPREAD_ABOVE: Final = 0.5
@@ -55,6 +67,13 @@ HORIZON: Final = 300.0
 GAIN_MIN: Final = 2.0
 RETURN_MIN: Final = 0.03
 REMEMBERED: Final = 60
+NOISE: Final = 0.15
+"""The standard deviation of the load of a worker, as a fraction of it, before it is measured."""
+NOISE_INTERVALS: Final = 2
+OF_MACHINE: Final = 1.4
+"""By which factor rows may take longer on one worker than on another because of other programs."""
+NOISE_MIN: Final = 2.0
+"""By how much a gain has to be above the noise."""
 
 
 def bins_move(moved: int) -> str:
@@ -67,31 +86,35 @@ def bins_have_moved(moved: int) -> str:
     return f"{counted_text(moved, 'bin')} {'has' if moved == 1 else 'have'} moved"
 
 
-def choose_owners(situation: Situation, statistics: Statistics) -> tuple[Owners | None, str]:
+def _stay(text: str) -> Reason:
+    return Reason(OWNERS, f"stay; {text}")
+
+
+def choose_owners(situation: Situation, statistics: Statistics) -> tuple[Owners | None, Reason]:
     """Return the owners that the next tick should bring, None to keep those in force, and the reason."""
     now = situation.plan.assignment.owners
     if now.workers == 1:
-        return None, "owners: stay; there is one worker"
+        return None, _stay("there is one worker")
     intervals = intervals_of(statistics, situation.since, now.workers)
     reason = reason_to_wait(situation, len(intervals))
-    waits = f"owners: stay; {reason}" if reason else ""
-    if waits and (len(intervals) < INTERVALS_MIN or situation.history is None):
+    waits = _stay(reason) if reason else None
+    if waits is not None and (len(intervals) < INTERVALS_MIN or situation.history is None):
         return None, waits
     last = intervals[-INTERVALS_MIN:]
-    together = max(sum(each.elapsed for each in loads) for loads in last)
+    together = max(sum(each.busy for each in loads) for loads in last)
     if situation.hosted and together < CONTRACT_BELOW:
-        return (None, waits) if waits else _contract(now, together)
+        return (None, waits) if waits is not None else _contract(now, together)
     exchanges = situation.plan.exchanges.values()
     has_one_owner = len({owner for name in exchanges for owner in now.of(name).owners}) == 1
     is_contracted = has_one_owner and situation.hosted
     busy = [sum(each.busy for each in loads) / len(last) for loads in zip(*last, strict=True)]
     busiest = busy.index(max(busy))
     imbalance = min(over_mean([each.busy for each in loads], busiest) for loads in last)
-    elapsed = min(loads[busiest].elapsed for loads in last)
-    found: tuple[Owners | None, str]
-    if elapsed < (SPREAD_ABOVE if is_contracted else BUSY_MIN) or imbalance <= 1 + IMBALANCE:
-        measured = f"worker {busiest} works for {elapsed:.0%}, at {imbalance:.2f} times the mean"
-        found = None, f"owners: stay; {measured}"
+    load = min(loads[busiest].busy for loads in last)
+    found: tuple[Owners | None, Reason]
+    if load < (SPREAD_ABOVE if is_contracted else BUSY_MIN) or imbalance <= 1 + IMBALANCE:
+        measured = f"worker {busiest} works for {load:.0%}, at {imbalance:.2f} times the mean"
+        found = None, _stay(measured)
     else:
         found = _Levelling(situation, statistics, busy).choose(waits)
     if found[0] is None and not is_contracted and situation.first not in {None, now}:
@@ -99,12 +122,13 @@ def choose_owners(situation: Situation, statistics: Statistics) -> tuple[Owners 
     return found
 
 
-def _contract(now: Owners, together: float) -> tuple[Owners | None, str]:
+def _contract(now: Owners, together: float) -> tuple[Owners | None, Reason]:
     alone = Owners(OwnerMap((0,) * BINS, now.workers))
     measured = f"all workers together are busy for {together:.0%}"
     if alone == now:
-        return None, f"owners: worker 0 keeps all bins; {measured}"
-    return alone, f"owners: all bins to worker 0, without hops between processes; {measured}"
+        return None, Reason(OWNERS, f"worker 0 keeps all bins; {measured}")
+    text = f"all bins to worker 0, without hops between processes; {measured}"
+    return alone, Reason(OWNERS, text, changes=True)
 
 
 class _Levelling:
@@ -116,60 +140,59 @@ class _Levelling:
     def __init__(self, situation: Situation, statistics: Statistics, busy: Sequence[float]) -> None:
         plan = situation.plan
         self._now, self._first = plan.assignment.owners, situation.first
-        self._past, self._seconds, self._busy = situation.past, situation.seconds, busy
+        self._situation, self._seconds, self._busy = situation, situation.seconds, busy
+        self._past = situation.past
         self._exchanges = [*plan.exchanges.values()]
         self._groups = exchanges_in_groups(plan)
         known = bin_costs(situation, statistics)
-        self._costs = known.costs
+        self._costs, self._rates = known.costs, known.rates
         history = situation.history
         self._recorded = None if history is None else history.costs(known.seconds)
         of_state = known.rates if history is None else history.rates()
-        self._tick_costs = TickCosts(plan, statistics, of_state)
+        self._tick_costs = TickCosts(plan, statistics, of_state, situation.over_estimate)
         owned = by_owners(self._now, self._costs)
         self._fixed = [max(0.0, total - own) for total, own in zip(busy, owned, strict=True)]
-        if self._recorded is not None:
-            self._fixed = self._mean_fixed(intervals_of(statistics, 0, self._now.workers))
+        if self._recorded is None:
+            since = intervals_of(statistics, situation.since, self._now.workers)
+            residuals = residuals_of([[each.busy for each in of] for of in since])
+        else:
+            residuals = self._not_of_bins(intervals_of(statistics, 0, self._now.workers))
+            means = [sum(of) / len(residuals) for of in zip(*residuals, strict=True)]
+            self._fixed = [max(0.0, each) for each in means]
+            residuals = residuals_of(residuals)
             self._busy = [rest + own for rest, own in zip(self._fixed, owned, strict=True)]
+        self._noise = noise_of(max(self._busy), residuals)
         self._unknown = ""
         if known.unknown:
             self._unknown = f"no estimate of the cost of {', '.join(known.unknown)}"
         elif without_state := folds_without_state(plan, statistics):
             self._unknown = f"no estimate of the state of {', '.join(without_state)}"
 
-    def _mean_fixed(self, intervals: Sequence[Sequence[WorkerLoad]]) -> list[float]:
-        """Return the load of each worker that is not of its bins, over all intervals that are known.
-
-        That of two intervals varies so much on a busy machine that each tick would seem to pay.
-        """
+    def _not_of_bins(self, intervals: Sequence[Sequence[WorkerLoad]]) -> list[list[float]]:
+        """Return the load of each worker that is not of its bins, in each interval that is known."""
         assert self._recorded is not None
         known = intervals[-self._recorded.intervals :]
-        in_force = [self._in_force(age) for age in range(len(known))]
+        in_force = [self._situation.owners_at(age) for age in range(len(known))]
         loads = {owners: self._recorded.loads(owners) for owners in set(in_force)}
-        fixed = [
-            [max(0.0, each.busy - own) for each, own in zip(of_interval, owned, strict=True)]
+        return [
+            [each.busy - own for each, own in zip(of_interval, owned, strict=True)]
             for age, of_interval in enumerate(reversed(known))
             for owned in [loads[in_force[age]][-1 - age]]
         ]
-        return [sum(of_worker) / len(fixed) for of_worker in zip(*fixed, strict=True)]
 
-    def _in_force(self, age: int) -> Owners:
-        """Return the owners in an interval; the newest has the age 0."""
-        later = [tick.owners for tick in self._past if tick.age <= age]
-        return later[-1] if later else self._now
-
-    def choose(self, waits: str) -> tuple[Owners | None, str]:
+    def choose(self, waits: Reason | None) -> tuple[Owners | None, Reason]:
         """Return owners that level the load, if that pays.
 
-        `waits` is the reason to wait for more intervals unless it pays to follow the load, "" if there is
-        none.
+        `waits` is the reason to wait for more intervals unless it pays to follow the load, if there is
+        one.
         """
         if self._unknown:
-            return None, f"owners: stay; {self._unknown}"
+            return None, _stay(self._unknown)
         replayed, at_once = self._replay()
         pays = replayed.saved > GAIN_MIN * replayed.cost
         if replayed.changes and not pays:
-            return None, f"owners: stay; {_of_replay(replayed, self._seconds)}"
-        if waits and not (pays and at_once):
+            return None, _stay(_of_replay(replayed, self._seconds))
+        if waits is not None and not (pays and at_once):
             return None, waits
         after = level_exchanges(self._now, self._costs, self._fixed, self._groups)
         own = by_owners(after, self._costs)
@@ -181,13 +204,27 @@ class _Levelling:
         numbers = (
             f"the busiest worker takes {busiest:.0%} of a core, {over_mean(self._busy):.2f} times the mean,"
             f" and would take {most:.0%} after {bins_have_moved(moved)}:"
-            f" {gain:.3g} s saved in {lasts:.0f} s, for {cost:.2g} s"
+            f" {gain:.3g} s saved in {lasts:.0f} s, for {cost:.2g} s, at a noise of {self._noise:.1%}"
         )
         if replayed.changes:
             numbers += f"; {_of_replay(replayed, self._seconds)}"
-        if not moved or gain <= GAIN_MIN * cost or most > busiest * (1 - IMBALANCE / 2):
-            return None, f"owners: stay; {numbers}"
-        return after, f"owners: {bins_move(moved)}; {numbers}"
+        is_noise = busiest - most <= NOISE_MIN * self._noise or not self._is_better_by_rows(after)
+        if not moved or is_noise or gain <= GAIN_MIN * cost or most > busiest * (1 - IMBALANCE / 2):
+            return None, _stay(numbers)
+        return after, Reason(OWNERS, f"{bins_move(moved)}; {numbers}", changes=True)
+
+    def _is_better_by_rows(self, after: Owners) -> bool:
+        """Return whether the busiest worker would take less if rows differed by keys only."""
+        if self._recorded is None:
+            return True
+        costs = {
+            name: _by_rows(of_bins, self._rates[name]) for name, of_bins in self._costs.items()
+        }
+        now, then = (
+            max(rest + of for rest, of in zip(self._fixed, by_owners(each, costs), strict=True))
+            for each in (self._now, after)
+        )
+        return then <= now * (1 - IMBALANCE / 2)
 
     def _replay(self) -> tuple[Replay, bool]:
         """Return what following the load has saved or would have saved.
@@ -235,19 +272,54 @@ class _Levelling:
             for loads in recorded
         ]
 
-    def return_to_first(self, intervals: int) -> tuple[Owners, str] | None:
+    def return_to_first(self, intervals: int) -> tuple[Owners, Reason] | None:
         """Return the first owners if they would have been better in all of the last intervals together."""
         if self._first is None or self._unknown:
             return None
         gains, spent = self._gains(self._first)[-intervals:], self._busiest(self._now)[-intervals:]
         saved, cost = sum(gains) * self._seconds, self._tick_costs.seconds(self._now, self._first)
-        if sum(gains) <= RETURN_MIN * sum(spent) or saved <= GAIN_MIN * cost:
+        is_noise = sum(gains) <= NOISE_MIN * self._noise * len(gains)
+        is_noise |= not self._is_better_by_rows(self._first)
+        if is_noise or sum(gains) <= RETURN_MIN * sum(spent) or saved <= GAIN_MIN * cost:
             return None
         moved = self._now.moved_bins(self._first, self._exchanges)
-        return self._first, (
-            f"owners: {moved} bins return to their first owners; with these, the busiest worker would have"
+        text = (
+            f"{moved} bins return to their first owners; with these, the busiest worker would have"
             f" taken {saved:.3g} s less in the {len(gains)} intervals since the last tick, for {cost:.2g} s"
         )
+        return self._first, Reason(OWNERS, text, changes=True)
+
+
+def _by_rows(costs: Mapping[int, float], rates: Mapping[int, float]) -> dict[int, float]:
+    """Return the costs of bins as if a row took the mean, up to a factor of `OF_MACHINE` more or less."""
+    rows = sum(rates.values())
+    mean = sum(costs.values()) / rows if rows else 0.0
+
+    def cost(number: int) -> float:
+        measured, expected = costs[number], mean * rates[number]
+        if measured > expected:
+            return max(expected, measured / OF_MACHINE)
+        return min(expected, measured * OF_MACHINE)
+
+    return {number: cost(number) for number in costs}
+
+
+def residuals_of(loads: Sequence[Sequence[float]]) -> list[list[float]]:
+    """Return the difference of the load of each worker in each interval from its mean."""
+    means = [sum(of) / len(loads) for of in zip(*loads, strict=True)]
+    return [[each - mean for each, mean in zip(of, means, strict=True)] for of in loads]
+
+
+def noise_of(busiest: float, residuals: Sequence[Sequence[float]]) -> float:
+    """Return by how much the mean load of a worker may be wrong, of which the busiest worker has `busiest`.
+
+    That is the standard error, given the differences of loads from what is expected, by interval and worker.
+    Before anything is known of the machine, `NOISE` is assumed, which counts as `NOISE_INTERVALS`.
+    """
+    known = sum(max(abs(each) for each in of) ** 2 for of in residuals)
+    count = max(len(residuals), INTERVALS_MIN)
+    variance = (NOISE_INTERVALS * (NOISE * busiest) ** 2 + known) / (NOISE_INTERVALS + count)
+    return float((variance / count) ** 0.5)
 
 
 def _of_replay(replayed: Replay, seconds: float) -> str:
@@ -277,16 +349,3 @@ def reason_to_wait(situation: Situation, measured: int, of: str = "") -> str:
         ticks = f"{recent} ticks are among the last {REMEMBERED} intervals"
         return f"{ticks}, and the next one waits until one of them is older"
     return f"no estimate{of}, {measured} of {needed} intervals since the last tick are measured"
-
-
-def intervals_of(statistics: Statistics, since: int, workers: int) -> list[list[WorkerLoad]]:
-    """Return the loads of all workers in each interval after `since`, in order.
-
-    Intervals of workers do not begin at the same time, so they are matched backwards from the newest.
-    """
-    found: list[list[WorkerLoad]] = [[] for _ in range(workers)]
-    for each in sorted(statistics.workers):
-        if each.interval > since and each.worker < workers:
-            found[each.worker].append(each)
-    count = min(map(len, found))
-    return [list(each) for each in zip(*(of[len(of) - count :] for of in found), strict=True)]

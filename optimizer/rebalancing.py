@@ -16,11 +16,20 @@ from collections import Counter
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.plan_choices import speculative_folds_behind
+from fsql.compiler.reasons import Reason
 from fsql.compiler.records import dataclass
 from fsql.compiler.tick_plan import Policy, SourceHead
-from fsql.optimizer.owner_choice import BUSY_MIN, intervals_of, reason_to_wait
+from fsql.optimizer.owner_choice import (
+    BUSY_MIN,
+    GAIN_MIN,
+    HORIZON,
+    NOISE_MIN,
+    noise_of,
+    reason_to_wait,
+    residuals_of,
+)
 from fsql.optimizer.replay import IMBALANCE, INTERVALS_MIN, over_mean
-from fsql.optimizer.tick_costs import busy_fractions
+from fsql.optimizer.tick_costs import busy_fractions, intervals_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -42,7 +51,7 @@ class Rebalancing:
 
     tables: tuple[tuple[str, int], ...] = ()
     policies: tuple[tuple[str, Policy], ...] = ()
-    reasons: tuple[str, ...] = ()
+    reasons: tuple[Reason, ...] = ()
 
 
 def choose_rebalancing(situation: Situation, statistics: Statistics) -> Rebalancing:
@@ -56,9 +65,11 @@ def choose_rebalancing(situation: Situation, statistics: Statistics) -> Rebalanc
         if not isinstance(stage.head, SourceHead):
             continue
         table, now = stage.head.table.name, stage.head.rebalanced
-        label = f"rows of {table}: {f'{now} % to other workers, stays' if now else 'stay'}"
+        label = f"rows of {table}"
+        stays = f"{now} % to other workers, stays" if now else "stay"
         if waits or tables:
-            reasons.append(f"{label}; {waits or 'another table is rebalanced first'}")
+            text = f"{stays}; {waits or 'another table is rebalanced first'}"
+            reasons.append(Reason(label, text))
             continue
         percent, text = _choose(situation, statistics, number)
         if percent != now:
@@ -70,10 +81,11 @@ def choose_rebalancing(situation: Situation, statistics: Statistics) -> Rebalanc
                 policies += [(operator, Policy.ORDERED) for operator in behind]
                 text += "".join(f"; {operator} becomes ordered" for operator in behind)
         if percent == now:
-            reasons.append(f"{label}; {text}")
+            reasons.append(Reason(label, f"{stays}; {text}"))
         else:
             tables.append((table, percent))
-            reasons.append(f"rows of {table}: {percent} % to other workers; {text}")
+            text = f"{percent} % to other workers; {text}"
+            reasons.append(Reason(label, text, changes=True))
     return Rebalancing(tuple(tables), tuple(policies), tuple(reasons))
 
 
@@ -88,10 +100,10 @@ def _reason_to_wait(situation: Situation, statistics: Statistics) -> str:
     last = intervals[-INTERVALS_MIN:]
     busy = [sum(each.busy for each in loads) for loads in zip(*last, strict=True)]
     busiest = busy.index(max(busy))
-    elapsed = min(loads[busiest].elapsed for loads in last)
+    load = min(loads[busiest].busy for loads in last)
     imbalance = min(over_mean([each.busy for each in loads], busiest) for loads in last)
-    if elapsed < BUSY_MIN or imbalance <= 1 + IMBALANCE:
-        return f"worker {busiest} works for {elapsed:.0%}, at {imbalance:.2f} times the mean"
+    if load < BUSY_MIN or imbalance <= 1 + IMBALANCE:
+        return f"worker {busiest} works for {load:.0%}, at {imbalance:.2f} times the mean"
     return ""
 
 
@@ -108,8 +120,13 @@ def _choose(situation: Situation, statistics: Statistics, stage: int) -> tuple[i
         f"its first stage takes {sum(loads.stage):.0%} of a core; the busiest worker takes {busiest:.0%},"
         f" {over_mean(loads.busy):.2f} times the mean, and would take {most:.0%} with {percent} %"
     )
-    least = IMBALANCE if head.rebalanced else IMBALANCE / 2
-    return (percent if most <= busiest * (1 - least) else head.rebalanced), text
+    count = len(intervals_of(statistics, situation.since, situation.plan.workers))
+    saved, lasts = busiest - most, min(HORIZON, count * situation.seconds)
+    least = max(
+        (IMBALANCE if head.rebalanced else IMBALANCE / 2) * busiest, NOISE_MIN * loads.noise
+    )
+    pays = saved >= least and saved * lasts > GAIN_MIN * situation.least_cost
+    return (percent if pays else head.rebalanced), text
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +134,7 @@ class _Loads:
     """What workers take, as fractions of a core: in all, for a stage, and by their share of what is read.
 
     `sending` is what it would take to send all rows of the table, and the same again to receive them.
-    `receivers` are the workers that get rows from others.
+    `receivers` are the workers that get rows from others.  `noise` is by how much a load may be wrong.
     """
 
     busy: tuple[float, ...]
@@ -125,6 +142,7 @@ class _Loads:
     shares: tuple[float, ...]
     sending: float
     receivers: frozenset[int]
+    noise: float
 
     def at(self, percent: int) -> list[float]:
         """Return what each worker would take if that percentage of the rows went to other workers."""
@@ -145,9 +163,10 @@ def _loads(situation: Situation, statistics: Statistics, stage: int) -> _Loads |
     head = plan.stages[stage].head
     assert isinstance(head, SourceHead)
     workers = range(plan.workers)
-    intervals = intervals_of(statistics, situation.since, plan.workers)[-INTERVALS_MIN:]
+    intervals = intervals_of(statistics, situation.since, plan.workers)
     busy = [sum(each.busy for each in of) / len(intervals) for of in zip(*intervals, strict=True)]
-    spent = busy_fractions(statistics, situation.since)
+    residuals = residuals_of([[each.busy for each in of] for of in intervals])
+    spent = busy_fractions(statistics, situation.since, len(intervals))
     reading = [spent.get(READ, {}).get(worker, 0.0) for worker in workers]
     if not sum(reading):
         return "no estimate of who reads how much"
@@ -163,7 +182,8 @@ def _loads(situation: Situation, statistics: Statistics, stage: int) -> _Loads |
         return f"worker {min(receivers)} owns all bins"
     rate = sum(each.bytes_per_second for each in statistics.fronts if each.table == head.table.name)
     sending = rate * BYTE_SECONDS
-    return _Loads(tuple(busy), tuple(of_stage), tuple(shares), sending, receivers)
+    noise = noise_of(max(busy), residuals)
+    return _Loads(tuple(busy), tuple(of_stage), tuple(shares), sending, receivers, noise)
 
 
 def _of_stage(

@@ -8,10 +8,26 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
+from fsql.compiler.diagnostics.numbers import counted_text
+
 INTERVALS: Final = 12
 """The number of newest intervals that collectors read."""
 
-RESULTS: Final = 6
+RESULTS: Final = 7
+
+
+BUILT_IN: Final = "built-in"
+SPARK: Final = "spark"
+"""The names of the collectors."""
+
+
+def source_text(collector: str, age: int) -> str:
+    """Return which collector has made statistics, and how many intervals old they are.
+
+    >>> source_text(SPARK, 2)
+    'spark, 2 intervals old'
+    """
+    return f"{collector}, {'newest' if age == 0 else counted_text(age, 'interval') + ' old'}"
 
 
 class Load(NamedTuple):

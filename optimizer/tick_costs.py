@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from fsql.compiler.tick_plan import TickPlan
     from fsql.optimizer.choose_tick import Situation
     from fsql.optimizer.load_history import SecondsOfRows
-    from fsql.optimizer.statistics import Statistics
+    from fsql.optimizer.statistics import Statistics, WorkerLoad
 
 TICK_SECONDS: Final = 0.002
 ROW_SECONDS: Final = 0.8e-6
@@ -58,8 +58,9 @@ def bin_costs(situation: Situation, statistics: Statistics) -> KnownCosts:
     fold move with it.  So rows of a frequent key count less on its worker, because batches group them, and
     the total cost of the bins of a worker is the cost that was measured there.
 
-    The rates are those of the newest intervals if there is a history, for which the time is known; otherwise
-    the smoothed ones.
+    With a history, the time of a row is the mean of all intervals that are known, each with the owners that
+    it had: that of a few intervals varies with what else the machine does.  The rates are those of the newest
+    intervals then; otherwise the smoothed ones.
     """
     rates = (
         _rows_by_fold(statistics)
@@ -67,6 +68,10 @@ def bin_costs(situation: Situation, statistics: Statistics) -> KnownCosts:
         else situation.history.rates(INTERVALS_MIN)
     )
     spent = busy_fractions(statistics, situation.since)
+    known = _known_intervals(situation, statistics)
+    by_interval = {
+        (each.operator, each.worker, each.interval): each.busy for each in statistics.operators
+    }
     seconds: dict[str, list[float]] = {}
     unknown = []
     for operator, names in sorted(_operators_of_folds(situation.plan).items()):
@@ -74,6 +79,21 @@ def bin_costs(situation: Situation, statistics: Statistics) -> KnownCosts:
         of_fold = rates.get(operator, {})
         if of_fold and operator not in spent:
             unknown.append(operator)
+        if situation.history is not None and known:
+            busy = [
+                [
+                    sum(
+                        by_interval.get((name, each.worker, each.interval), 0.0)
+                        for name in sorted(names)
+                    )
+                    for each in loads
+                ]
+                for loads in known
+            ]
+            ages = reversed(range(len(known)))
+            in_force = [situation.owners_at(age).of(operator).owners for age in ages]
+            seconds[operator] = situation.history.seconds_of_rows(operator, busy, in_force)
+            continue
         of_workers = [
             sum(spent.get(name, {}).get(worker, 0.0) for name in sorted(names))
             for worker in range(owners.workers)
@@ -81,10 +101,31 @@ def bin_costs(situation: Situation, statistics: Statistics) -> KnownCosts:
         rows = by_owner(owners, of_fold)
         mean = sum(of_workers) / sum(rows) if sum(rows) else 0.0
         a_row = [
-            busy / total if total else mean for busy, total in zip(of_workers, rows, strict=True)
+            taken / total if total else mean for taken, total in zip(of_workers, rows, strict=True)
         ]
         seconds[operator] = [a_row[owner] for owner in owners.owners]
     return KnownCosts(rates, seconds, tuple(unknown))
+
+
+def _known_intervals(situation: Situation, statistics: Statistics) -> list[list[WorkerLoad]]:
+    """Return the loads of workers in the intervals of which the rows of bins are known, too."""
+    if situation.history is None:
+        return []
+    known = intervals_of(statistics, 0, situation.plan.workers)
+    return known[-situation.history.intervals :] if situation.history.intervals else []
+
+
+def intervals_of(statistics: Statistics, since: int, workers: int) -> list[list[WorkerLoad]]:
+    """Return the loads of all workers in each interval after `since`, in order.
+
+    Intervals of workers do not begin at the same time, so they are matched backwards from the newest.
+    """
+    found: list[list[WorkerLoad]] = [[] for _ in range(workers)]
+    for each in sorted(statistics.workers):
+        if each.interval > since and each.worker < workers:
+            found[each.worker].append(each)
+    count = min(map(len, found))
+    return [list(each) for each in zip(*(of[len(of) - count :] for of in found), strict=True)]
 
 
 def folds_without_state(plan: TickPlan, statistics: Statistics) -> list[str]:
@@ -94,13 +135,30 @@ def folds_without_state(plan: TickPlan, statistics: Statistics) -> list[str]:
     return sorted(set(plan.exchanges.values()) & with_rows - known)
 
 
+def owners_cost(situation: Situation, statistics: Statistics, after: Owners) -> float:
+    """Return what it costs by the model to change the owners, in seconds."""
+    history = situation.history
+    rates = _rows_by_fold(statistics) if history is None else history.rates()
+    return TickCosts(situation.plan, statistics, rates).seconds(
+        situation.plan.assignment.owners, after
+    )
+
+
 class TickCosts:
     """What changes of owners cost, given the state of folds and the rates of bins."""
 
     def __init__(
-        self, plan: TickPlan, statistics: Statistics, rates: Mapping[str, Mapping[int, float]]
+        self,
+        plan: TickPlan,
+        statistics: Statistics,
+        rates: Mapping[str, Mapping[int, float]],
+        over_estimate: float = 0.0,
     ) -> None:
-        """Use rates of as many intervals as are known, because state is of all rows, not only of the last."""
+        """Use rates of as many intervals as are known, because state is of all rows, not only of the last.
+
+        `over_estimate` is how much more ticks of the job took than they would have by this model.
+        """
+        self._least = TICK_SECONDS + over_estimate
         self._folds = statistics.folds
         self._rates = rates
         self._of_keys = {
@@ -115,7 +173,7 @@ class TickCosts:
         A fold that has a row of state for each key has about the same number in all bins.  Others keep rows,
         so a bin has a part of the state as it has of the rows.
         """
-        total = TICK_SECONDS
+        total = self._least
         for fold in self._folds:
             part = self._moved_part(fold.operator, now, after)
             total += part * (ROW_SECONDS * fold.state_rows + BYTE_SECONDS * fold.state_bytes)
@@ -152,12 +210,18 @@ def _operators_of_folds(plan: TickPlan) -> dict[str, set[str]]:
     }
 
 
-def busy_fractions(statistics: Statistics, since: int) -> dict[str, dict[int, float]]:
+def busy_fractions(
+    statistics: Statistics, since: int, intervals: int = INTERVALS_MIN
+) -> dict[str, dict[int, float]]:
     """Return the fraction of the last intervals in which each worker was busy with each operator."""
+    of_workers: dict[int, set[int]] = {}
+    for each in statistics.operators:
+        of_workers.setdefault(each.worker, set()).add(each.interval)
+    first = {worker: sorted(of)[-intervals:][0] for worker, of in of_workers.items()}
     found: dict[str, dict[int, float]] = {}
     for each in statistics.operators:
-        if each.interval > since:
+        if each.interval > since and each.interval >= first[each.worker]:
             of_worker = found.setdefault(each.operator, {})
-            busy = each.busy / INTERVALS_MIN
+            busy = each.busy / intervals
             of_worker[each.worker] = of_worker.get(each.worker, 0.0) + busy
     return found

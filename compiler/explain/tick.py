@@ -74,7 +74,7 @@ def tick_json(
             "exchanges": {
                 exchange: _ranges_json(of) for exchange, of in plan.assignment.owners.exchanges
             },
-            "reasons": list(plan.reasons),
+            "reasons": [str(reason) for reason in plan.reasons],
             **more,
         }
     )

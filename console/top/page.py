@@ -15,6 +15,7 @@ from fsql.compiler.records import dataclass
 from fsql.console.panel import operator_labels
 from fsql.console.stats import statistics_tables
 from fsql.deployment.views import causes
+from fsql.optimizer.statistics import source_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -65,7 +66,10 @@ def details(sample: Sample) -> RenderableType:
     shown += [Text(f"warning: {each}", style="yellow") for each in found.statistics.problems]
     tables = statistics_tables(found.statistics)
     names = [name for name in _SHOWN if tables[name].rows]
-    if not names:
+    if names:
+        source = source_text(found.collected.collector, found.collected.age)
+        shown.append(Text(f"statistics: {source}", style="dim"))
+    else:
         shown += [Text(), Text("no statistics yet", style="dim")]
     for name in names:
         titles, rows = tables[name].titles, tables[name].rows

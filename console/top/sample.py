@@ -12,13 +12,14 @@ from fsql.console.job_status import job_json
 from fsql.console.last_ticks import LastTicks
 from fsql.console.stats import statistics_fields
 from fsql.deployment.views import views
-from fsql.optimizer.collectors.written_results import newest_statistics
+from fsql.optimizer.collectors.written_results import newest_collected
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from fsql.deployment.directory import ClusterDirectory, JobStatus
     from fsql.deployment.views import JobView
+    from fsql.optimizer.collectors.written_results import Collected
     from fsql.optimizer.statistics import Statistics
 
 RATES: Final = ("rows_in", "rows_out")
@@ -29,8 +30,13 @@ RATES: Final = ("rows_in", "rows_out")
 class Details:
     """A job with the measurements of its workers, and its last ticks."""
 
-    statistics: Statistics
+    collected: Collected
     ticks: LastTicks
+
+    @property
+    def statistics(self) -> Statistics:
+        """Return the measurements."""
+        return self.collected.statistics
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,11 +52,20 @@ class Sample:
         """Return the sample as a JSON object."""
         jobs = [job_json(job) | {"rates": self.rates.get(job.deployment.id)} for job in self.jobs]
         if self.chosen is None or self.details is None:
-            return {"jobs": jobs, "job": None, "statistics": None, "ticks": None}
+            return {
+                "jobs": jobs,
+                "job": None,
+                "statistics": None,
+                "collector": None,
+                "age": None,
+                "ticks": None,
+            }
         return {
             "jobs": jobs,
             "job": self.chosen.deployment.name,
             "statistics": statistics_fields(self.details.statistics),
+            "collector": self.details.collected.collector,
+            "age": self.details.collected.age,
             "ticks": self.details.ticks.fields(),
         }
 
@@ -100,4 +115,4 @@ class Sampler:
 def details_of(job: JobView) -> Details:
     """Return the details of a job."""
     state = job.directory.state
-    return Details(newest_statistics(state), LastTicks.of(state))
+    return Details(newest_collected(state), LastTicks.of(state))

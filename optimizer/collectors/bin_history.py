@@ -16,7 +16,7 @@ from fsql.optimizer.collectors.files import read_files
 from fsql.optimizer.collectors.results import GONE_AFTER
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     import pyarrow as pa
@@ -31,8 +31,10 @@ INTERVALS: Final = 24
 """The number of newest intervals that are read."""
 
 
-def read_bin_history(state: Path, kept: Kept | None = None) -> BinHistory:
+def read_bin_history(state: Path, kept: Kept | None = None, until: int | None = None) -> BinHistory:
     """Return the history of the job in a state directory; damaged files are skipped.
+
+    Intervals after `until` do not count, so that it agrees with statistics that are older.
 
     Files in `kept` are not read again; see `files.read_files`.
     """
@@ -44,7 +46,8 @@ def read_bin_history(state: Path, kept: Kept | None = None) -> BinHistory:
             worker, number, epoch = (
                 content.column(name)[0].as_py() for name in ("worker", "interval", "epoch")
             )
-            of_workers.setdefault(worker, {})[number, epoch] = content
+            if until is None or number <= until:
+                of_workers.setdefault(worker, {})[number, epoch] = content
 
     read_files(state, take, ("bins",), INTERVALS, kept)
     newest = max((max(of)[0] for of in of_workers.values()), default=0)
@@ -83,6 +86,32 @@ class BinHistory:
         return {
             name: _of_bins(of[-intervals:].mean(axis=0)) for name, of in sorted(self._rates.items())
         }
+
+    @property
+    def intervals(self) -> int:
+        """Return the number of intervals."""
+        return max((len(of) for of in self._rates.values()), default=0)
+
+    def seconds_of_rows(
+        self, exchange: str, busy: Sequence[Sequence[float]], owners: Sequence[Sequence[int]]
+    ) -> list[float]:
+        """Return the seconds that a row of each bin takes on average, in as many intervals as are given.
+
+        For each of the newest intervals, the oldest first: `busy` has the time of each worker for its bins, a
+        fraction of the interval, and `owners` the worker of each bin.
+        """
+        taken, rows = np.zeros(BINS), np.zeros(BINS)
+        recorded = self._rates.get(exchange, np.zeros((len(busy), BINS)))[-len(busy) :]
+        for of_bins, spent, owner in zip(recorded, busy, owners, strict=True):
+            of_workers = np.bincount(owner, of_bins, minlength=len(spent))
+            a_row = np.divide(spent, of_workers, out=np.zeros(len(spent)), where=of_workers > 0)
+            taken += of_bins * a_row[np.array(owner)]
+            rows += of_bins
+        mean = taken.sum() / rows.sum() if rows.any() else 0.0
+        found: list[float] = np.divide(
+            taken, rows, out=np.full(BINS, mean), where=rows > 0
+        ).tolist()
+        return found
 
     def costs(self, seconds: SecondsOfRows) -> CostHistory:
         """Return the cost of each bin, given the seconds that a row takes."""

@@ -13,7 +13,7 @@ from fsql.optimizer.collectors.results import spans_of, weights_of
 from fsql.optimizer.collectors.tables import GROUPS, SPAN_TABLES, statistics_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from fsql.optimizer.collectors.files import Kept
@@ -37,7 +37,13 @@ def collect(state: Path, kept: Kept | None = None) -> Statistics:
         parts[name].append(content)
 
     problems = read_files(state, take, kept=kept)
-    tables = {name: pa.concat_tables(each) for name, each in parts.items()}
+    return statistics_of_rows(
+        {name: pa.concat_tables(each) for name, each in parts.items()}, problems
+    )
+
+
+def statistics_of_rows(tables: Mapping[str, pa.Table], problems: Sequence[str]) -> Statistics:
+    """Return the statistics of the rows of files, by table."""
     weights = weights_of(spans_of(spans_in(tables[name] for name in SPAN_TABLES)))
     weighted = {name: _ArrowTable(table, weights) for name, table in tables.items()}
     sums = {name: weighted[each.table].sums(each) for name, each in GROUPS.items()}

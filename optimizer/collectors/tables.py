@@ -31,8 +31,6 @@ if TYPE_CHECKING:
 
 SPAN_TABLES: Final = ("operators", "folds", "fronts")
 """The tables that show which workers were present, and when."""
-NEWEST: Final = 2
-"""The number of newest intervals of each worker for which loads of operators are kept."""
 
 
 class Weighted(Protocol):
@@ -280,14 +278,9 @@ def _operator_values(operators: Weighted) -> dict[str, Any]:
 
 
 def _operators(sums: Rows) -> tuple[OperatorLoad, ...]:
-    intervals: dict[int, set[int]] = {}
-    for each in sums:
-        intervals.setdefault(each["worker"], set()).add(each["interval"])
-    newest = {worker: sorted(of)[-NEWEST:] for worker, of in intervals.items()}
     return tuple(
         OperatorLoad(each["interval"], each["worker"], each["operator"], each["busy"])
         for each in sums
-        if each["interval"] in newest[each["worker"]]
     )
 
 

@@ -8,7 +8,7 @@ rest, the tables.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
 
@@ -21,21 +21,34 @@ from fsql.optimizer.collectors.checked_tables import (
     encode,
 )
 from fsql.optimizer.collectors.files import FILE_BYTES_MAX, newest_interval
-from fsql.optimizer.statistics import RESULTS, Statistics
+from fsql.optimizer.statistics import BUILT_IN, RESULTS, SPARK, Statistics
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from fsql.optimizer.collectors.files import Kept
 
-LATE: Final = 1
-"""The maximum age of results, in intervals before the newest one."""
+AGE_MAX: Final = 6
+"""The maximum age of results, in intervals before the newest one: ticks are for loads that last."""
+
+
+class Collected(NamedTuple):
+    """Statistics, and where they are from: the collector, and the newest interval in them.
+
+    `age` is how many intervals older than the newest files this interval is.
+    """
+
+    statistics: Statistics
+    collector: str
+    interval: int
+    age: int
 
 
 class _Header(msgspec.Struct, frozen=True):
     results: int
     interval: int
     crc: int
+    collector: str = SPARK
 
 
 def results_file(state: Path) -> Path:
@@ -58,31 +71,41 @@ def results_bytes(interval: int, statistics: Statistics) -> bytes:
 def written_interval(state: Path) -> int:
     """Return the interval of the results in a state directory, -1 if there are none that can be read."""
     try:
-        return _read(results_file(state))[0]
+        return _read(results_file(state))[0].interval
     except (OSError, ValueError):
         return -1
 
 
 def newest_statistics(state: Path, kept: Kept | None = None) -> Statistics:
+    """Return the statistics of `newest_collected`."""
+    return newest_collected(state, kept).statistics
+
+
+def newest_collected(state: Path, kept: Kept | None = None) -> Collected:
     """Return the results in a state directory if they are recent, else those of the built-in collector.
 
     Results that cannot be used are reported as problems.  `kept` is that of `built_in.collect`.
     """
     path, problems = results_file(state), tuple[str, ...]()
+    newest = newest_interval(state)
     try:
-        interval, statistics = _read(path)
-        if 0 <= newest_interval(state) - interval <= LATE:
-            return statistics
+        header, statistics = _read(path)
+        age = newest - header.interval
+        if 0 <= age <= AGE_MAX:
+            return Collected(statistics, header.collector, header.interval, age)
+        why = "of no interval of this job" if age < 0 else f"more than {AGE_MAX} intervals old"
+        problems = (f'"{path}" is skipped: its results by {header.collector} are {why}',)
     except FileNotFoundError:
         pass
     except (OSError, ValueError) as error:
         problems = (f'"{path}" is skipped: {str(error).partition(chr(10))[0]}',)
     found = collect(state, kept)
-    return found._replace(problems=problems + found.problems)
+    statistics = found._replace(problems=problems + found.problems)
+    return Collected(statistics, BUILT_IN, newest, 0)
 
 
-def _read(path: Path) -> tuple[int, Statistics]:
-    """Return the interval of results, and the results.
+def _read(path: Path) -> tuple[_Header, Statistics]:
+    """Return the header of results, and the results.
 
     Raises:
         OSError: if they cannot be read.
@@ -92,4 +115,4 @@ def _read(path: Path) -> tuple[int, Statistics]:
         content = file.read(FILE_BYTES_MAX)
     header = decode_header(content, _Header)
     check_version(header.results, RESULTS)
-    return header.interval, decode_tables(content, header.crc, Statistics)
+    return header, decode_tables(content, header.crc, Statistics)

@@ -13,6 +13,7 @@ import msgspec
 
 from fsql.compiler.owners import ExchangeRanges, OwnerRanges  # noqa: TC001 - msgspec reads them
 from fsql.compiler.plan_choices import NO_CHOICES, PlanChoices
+from fsql.compiler.reasons import Reason  # noqa: TC001 - msgspec reads it
 from fsql.runtime.coordination.entries import ATTEMPTS, contended, decode, get_value, try_write
 
 if TYPE_CHECKING:
@@ -21,6 +22,19 @@ if TYPE_CHECKING:
 PROPOSAL: Final = "tick-proposal"
 KEPT: Final = 100
 """How many records are kept."""
+
+
+class AutomaticChoice(msgspec.Struct, frozen=True):
+    """Why a tick was chosen that nobody has requested: a reason for each decision, and by which statistics.
+
+    `collector` has computed these, and the newest interval in them was `age` intervals old.  `cost` is what
+    the tick was estimated to cost, in seconds.
+    """
+
+    reasons: tuple[Reason, ...]
+    collector: str
+    age: int
+    cost: float = 0.0
 
 
 class TickProposal(msgspec.Struct, frozen=True):
@@ -32,7 +46,8 @@ class TickProposal(msgspec.Struct, frozen=True):
     the plan that the proposal was made for, and `workers` the number of workers that the job was started
     with.  `workers_after` is the number of workers after the tick, 0 for an unchanged number.  `readers` has
     the worker that reads for each front, by number; with () fronts stay, unless the number of workers
-    changes.  `reason` may have several lines, one for each decision.  `proposed_at` is in seconds since 1970.
+    changes.  `reason` is that of who has requested the tick, and may have several lines; `automatic` is the
+    choice of the job itself.  `proposed_at` is in seconds since 1970.
     """
 
     tick: int
@@ -45,11 +60,20 @@ class TickProposal(msgspec.Struct, frozen=True):
     choices: PlanChoices = NO_CHOICES
     readers: tuple[int, ...] = ()
     exchanges: ExchangeRanges = ()
+    automatic: AutomaticChoice | None = None
+
+    @property
+    def reason_lines(self) -> tuple[str, ...]:
+        """Return the reason, or those of an automatic choice, as lines."""
+        if self.automatic is None:
+            return tuple(self.reason.splitlines())
+        first, *others = map(str, self.automatic.reasons)
+        return (f"auto: {first}", *others)
 
     @property
     def reason_line(self) -> str:
         """Return the reason on one line."""
-        return "; ".join(self.reason.splitlines())
+        return "; ".join(self.reason_lines)
 
     @property
     def workers_of_tick(self) -> int:

@@ -79,7 +79,7 @@ def test_without_statistics_there_is_no_estimate(state: Path) -> None:
         "  stage 1: ordered, rows of 2 fronts interleave: waiting costs less than repairs\n"
         "  hash bins: ranges of equal size for 2, no estimate of their load\n"
         "difference to the plan before: none, no tick was taken\n"
-        "the next tick, by the newest statistics:\n"
+        "the next tick, by the newest statistics (built-in, newest):\n"
         "  owners: stay; no estimate, 0 of 2 intervals since the last tick are measured\n"
         f"  {OPERATOR}: stays ordered; no estimate of repairs, 0 of 2 intervals since the last tick are"
         " measured\n"
@@ -109,7 +109,7 @@ def test_the_last_tick_and_the_next_one(state: Path) -> None:
         "  owners: worker 1, was 0, of 2,058 bins, 50.2%: [0, 1), [2, 3), [4, 5), [6, 7), [8, 9),"
         " [10, 11), [12, 13), [14, 15) and 3 more ranges\n"
         "  reason: none was given\n"
-        "the next tick, by the newest statistics:\n"
+        "the next tick, by the newest statistics (built-in, newest):\n"
         "  owners: stay; no estimate, 0 of 2 intervals since the last tick are measured\n"
         f"  {OPERATOR}: stays speculative; no estimate of repairs\n"
         f"  {RUN}: other order; #2 and #0 and #1 takes 914 ns a row and #0 and #1, then #2 246 ns,"
@@ -144,7 +144,7 @@ def test_json_has_the_same(state: Path) -> None:
         "reason": "by hand",
         "difference": [f"policy of {OPERATOR}: speculative, was ordered"],
     }
-    assert list(shown["next_tick"]) == ["reasons", "difference", "problems"]
+    assert list(shown["next_tick"]) == ["reasons", "difference", "problems", "statistics"]
 
 
 def test_damaged_statistics_are_named(state: Path) -> None:

@@ -11,6 +11,7 @@ import msgspec
 from rich.console import Console
 from textual.widgets import Static
 
+from fsql.compiler.reasons import Reason
 from fsql.console.last_ticks import LastTicks
 from fsql.console.top import sample as sampling
 from fsql.console.top.app import TopApp
@@ -18,6 +19,7 @@ from fsql.console.top.page import page
 from fsql.console.top.sample import Details, Sample, Sampler
 from fsql.deployment.directory import ClusterDirectory, Deployment, JobDirectory, JobStatus
 from fsql.deployment.views import JobView
+from fsql.optimizer.collectors.written_results import Collected
 from fsql.optimizer.statistics import (
     Cost,
     FoldLoad,
@@ -26,7 +28,7 @@ from fsql.optimizer.statistics import (
     Statistics,
     WorkerLoad,
 )
-from fsql.runtime.coordination.ticks import TickProposal, TickRecord
+from fsql.runtime.coordination.ticks import AutomaticChoice, TickProposal, TickRecord
 from fsql.tests.cli.commands import fsql
 
 if TYPE_CHECKING:
@@ -83,14 +85,24 @@ STATISTICS = Statistics(
     ),
     problems=('"x.parquet" is skipped: it has other columns',),
 )  # fmt: skip
-REASON = """\
-auto: owners: 500 bins move; 0.9 to 0.6
-aggregate-3ab95d95e874: stays ordered; rows of bids are rebalanced
-over-3ab95d95e874: ordered, was speculative; 20% of its rows were recomputed"""
+CHOICE = AutomaticChoice(
+    (
+        Reason("owners", "500 bins move; 0.9 to 0.6", changes=True),
+        Reason("aggregate-3ab95d95e874", "stays ordered; rows of bids are rebalanced"),
+        Reason(
+            "over-3ab95d95e874",
+            "ordered, was speculative; 20% of its rows were recomputed",
+            changes=True,
+        ),
+        Reason("linger of stays", "20 ms, was none; calls take 52% of worker 0", changes=True),
+    ),
+    "spark",
+    2,
+)
 TICKS = LastTicks(
     (
         TickRecord(
-            TickProposal(1, "graph", 2, ((0, 0, 4096),), REASON, 50.0),
+            TickProposal(1, "graph", 2, ((0, 0, 4096),), "", 50.0, automatic=CHOICE),
             (1, 2),
             0.2,
             moved_bins=500,
@@ -113,7 +125,9 @@ def text(sample: Sample, width: int = 200) -> str:
 
 def take(jobs: Iterable[JobView], monkeypatch: pytest.MonkeyPatch, sampler: Sampler) -> Sample:
     monkeypatch.setattr(sampling, "views", lambda _: list(jobs))
-    monkeypatch.setattr(sampling, "details_of", lambda _: Details(STATISTICS, TICKS))
+    monkeypatch.setattr(
+        sampling, "details_of", lambda _: Details(Collected(STATISTICS, "spark", 7, 2), TICKS)
+    )
     return sampler.take()
 
 
@@ -138,6 +152,7 @@ min time 2026-01-01 12:00:00, held by bids (bids.jsonl)
 waiting: 12 rows for release; so far 3 rows have waited for earlier ones
 why: 12 rows were read and not released yet; the oldest is 0.2 s old
 warning: "x.parquet" is skipped: it has other columns
+statistics: spark, 2 intervals old
 
 worker  busy  by interval
 0       75%   ▃█
@@ -162,9 +177,10 @@ aggregate  0     e    10.0%        1.0%
 aggregate  0     f    8.3%         1.0%
 and 2 more
 
-tick 1 was taken, 500 bins moved
+tick 1 was taken, 500 bins moved; statistics: spark, 2 intervals old
   owners: 500 bins move; 0.9 to 0.6
   over: ordered, was speculative; 20% of its rows were recomputed
+  linger of stays: 20 ms, was none; calls take 52% of worker 0
 """
     )
 
@@ -232,7 +248,14 @@ def test_without_jobs(tmp_path: Path) -> None:
     said = fsql("top", "--dir", tmp_path)
     assert (said.code, said.out, said.err) == (0, "no jobs\n", "")
     said = fsql("top", "--dir", tmp_path, "--once", "--json")
-    assert json.loads(said.out) == {"jobs": [], "job": None, "statistics": None, "ticks": None}
+    assert json.loads(said.out) == {
+        "jobs": [],
+        "job": None,
+        "statistics": None,
+        "collector": None,
+        "age": None,
+        "ticks": None,
+    }
 
 
 def test_a_job_that_is_not_there(tmp_path: Path) -> None:
@@ -252,7 +275,7 @@ class TwoJobs:
     def take(self, name: str | None = None) -> Sample:
         self.taken.append(name)
         chosen = next(each for each in self.jobs if name in {None, each.deployment.name})
-        details = Details(replace_workers(len(self.taken)), TICKS)
+        details = Details(Collected(replace_workers(len(self.taken)), "built-in", 7, 0), TICKS)
         return Sample(tuple(self.jobs), {}, chosen, details)
 
 

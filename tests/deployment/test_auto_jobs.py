@@ -110,8 +110,8 @@ def test_a_job_starts_with_the_plan_that_suits_a_profile(
     description = read_description(job.state)
     assert description is not None
     assert description.first is not None
-    assert description.first.reasons[0].startswith("owners: ")
-    assert " times the mean of the rows" in description.first.reasons[0]
+    assert str(description.first.reasons[0]).startswith("owners: ")
+    assert " times the mean of the rows" in str(description.first.reasons[0])
     assert (tmp_path / "counts.jsonl").read_bytes() == expected
 
 

@@ -157,6 +157,7 @@ def test_a_service_serves_running_jobs(server: str, tmp_path: Path) -> None:
     interval = written_interval(job.state)
     assert said == [
         f"Spark serves {tmp_path} after ",
+        "the first collection is prepared after ",
         f"job a: results of interval {interval} in ",
         "the statistics service ends",
     ]

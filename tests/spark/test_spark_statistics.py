@@ -6,6 +6,8 @@ import json
 from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
+import pytest
+
 from fsql.optimizer.collectors import built_in, spark
 from fsql.optimizer.statistics import Statistics
 from fsql.tests.cli.commands import fsql
@@ -14,7 +16,6 @@ from fsql.tests.unit.optimizer.recorded import record
 if TYPE_CHECKING:
     from pathlib import Path
 
-    import pytest
     from pyspark.sql import SparkSession
 
     from fsql.optimizer.collectors.files import Kept
@@ -37,6 +38,40 @@ def test_the_tables_are_equal(session: SparkSession, tmp_path: Path) -> None:
     assert found == collector.collect(state, kept)
     assert found.problems == ()
     assert all(found[:-1])
+
+
+def test_new_files_are_summed_once_and_tables_may_be_missing(
+    session: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    record(tmp_path, intervals=2)
+    for path in (tmp_path / "statistics" / "heavy").iterdir():
+        path.unlink()
+    collector = spark.SparkCollector(session)
+    asked: list[int] = []
+    sums = collector._summed
+    monkeypatch.setattr(collector, "_summed", lambda files: asked.append(len(files)) or sums(files))
+    kept: Kept = {}
+    assert collector.collect(tmp_path, kept) == built_in.collect(tmp_path)
+    first = len(kept)
+    record(tmp_path, intervals=3)
+    assert collector.collect(tmp_path, kept) == built_in.collect(tmp_path)
+    assert collector.collect(tmp_path, kept) == built_in.collect(tmp_path)
+    assert asked[0] == first
+    assert len(asked) == 2
+
+
+def test_files_of_a_failed_collection_are_summed_by_the_next_one(
+    session: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    record(tmp_path, intervals=2)
+    collector = spark.SparkCollector(session)
+    kept: Kept = {}
+    with monkeypatch.context() as patch:
+        patch.setattr(session, "createDataFrame", lambda _: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            collector.collect(tmp_path, kept)
+    assert kept == {}
+    assert collector.collect(tmp_path, kept) == built_in.collect(tmp_path)
 
 
 def test_the_command_prints_the_same_and_leaves_out_the_same_files(

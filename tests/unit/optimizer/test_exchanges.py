@@ -98,4 +98,4 @@ def test_a_tick_moves_the_bins_of_each_exchange_that_is_not_level() -> None:
         rates = {number: busy[name][number // HALF] / HALF for number in range(BINS)}
         loads = by_owner(choice.owners.of(name), rates)
         assert max(loads) <= 1.1 * sum(loads) / 2
-    assert choice.reasons[0].startswith("owners: ")
+    assert choice.lines[0].startswith("owners: ")

@@ -111,7 +111,7 @@ def reason_of(situation: Situation, statistics: Statistics, fold: int = 0) -> st
     """Return what is chosen for the policy of a fold, without its operator."""
     choice = choose_tick(situation, statistics)
     operator = heads(situation.plan)[fold].operator
-    [found] = [each for each in choice.reasons if each.startswith(f"{operator}: ")]
+    [found] = [each for each in choice.lines if each.startswith(f"{operator}: ")]
     changes = operator in dict(choice.choices.policies)
     assert changes == (" stays" not in found)
     return found.removeprefix(f"{operator}: ")

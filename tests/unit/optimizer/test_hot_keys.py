@@ -11,6 +11,7 @@ from fsql.compiler.assignment import Assignment
 from fsql.compiler.owner_map import BINS
 from fsql.compiler.owners import Owners
 from fsql.compiler.plan_choices import choices_of, with_choices
+from fsql.compiler.reasons import Reason
 from fsql.optimizer.choose_tick import Situation, choose_tick
 from fsql.optimizer.hot_keys import ROWS_MIN, advise_divisions, choose_pre_aggregations
 from fsql.optimizer.statistics import HeavyKey, Load, OperatorLoad, Statistics, WorkerLoad
@@ -52,7 +53,7 @@ def test_a_hot_key_is_pre_aggregated_and_the_owners_stay() -> None:
     assert (
         f"{PLACE}: pre-aggregated from 256 rows on; key 'a' has 60% of the rows, so its worker gets"
         " 1.20 times the mean or more; the fold takes 30% of a core on its busiest worker"
-    ) in choice.reasons
+    ) in choice.lines
 
 
 @pytest.mark.parametrize(
@@ -71,8 +72,8 @@ def test_a_hot_key_is_pre_aggregated_and_the_owners_stay() -> None:
 def test_what_does_not_pay(statistics: Statistics, reason: str) -> None:
     chosen, [told] = choose_pre_aggregations(SUMS, statistics, 0)
     assert chosen == ()
-    assert told.startswith(f"{PLACE}: ")
-    assert reason in told
+    assert str(told).startswith(f"{PLACE}: ")
+    assert reason in str(told)
 
 
 def test_intervals_before_the_last_tick_do_not_count() -> None:
@@ -83,7 +84,7 @@ def test_one_worker_has_nothing_to_level() -> None:
     alone = replace(SUMS, assignment=Assignment(Owners.of_equal_ranges(1)))
     assert choose_pre_aggregations(alone, measured(0.6), 0) == (
         (),
-        [f"{PLACE}: stay; there is one worker"],
+        [Reason(PLACE, "stay; there is one worker")],
     )
 
 
@@ -101,7 +102,10 @@ def test_a_load_that_alternates_causes_one_tick() -> None:
         plan = with_choices(plan, choice.choices)
     assert ticks == 1
     _, [reason] = choose_pre_aggregations(plan, measured(0.1), 0)
-    assert reason == f"{PLACE}: pre-aggregated from 256 rows on, stays; key 'a' has 10% of the rows"
+    assert (
+        str(reason)
+        == f"{PLACE}: pre-aggregated from 256 rows on, stays; key 'a' has 10% of the rows"
+    )
 
 
 JOIN = """
@@ -131,11 +135,11 @@ def test_the_hint_is_advised_for_a_hot_key_of_a_join() -> None:
         f"hot keys of {operator}: stay; key 'a' has 72% of the rows, on the left, so its worker gets"
         " 1.44 times the mean or more; the hint SKEW can divide them"
     )
-    assert advise_divisions(plan, joined(plan, 0.8)) == [told]
-    assert told in choose_tick(Situation(plan), joined(plan, 0.8)).reasons
+    assert [*map(str, advise_divisions(plan, joined(plan, 0.8)))] == [told]
+    assert told in choose_tick(Situation(plan), joined(plan, 0.8)).lines
     assert advise_divisions(plan, joined(plan, 0.6)) == []
     unknown = f"hot keys of {operator}: stay; no estimate of its rows"
-    assert advise_divisions(plan, Statistics()) == [unknown]
+    assert [*map(str, advise_divisions(plan, Statistics()))] == [unknown]
     assert advise_divisions(plan_of(JOIN.format(hint="", kind=""), 1), Statistics()) == []
 
 

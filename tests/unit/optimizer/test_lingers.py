@@ -81,9 +81,14 @@ def measured(
     )
 
 
+def chosen_in(situation: Situation, statistics: Statistics) -> tuple[object, list[str]]:
+    tables, reasons = choose_lingers(situation, statistics)
+    return tables, [*map(str, reasons)]
+
+
 def chosen(statistics: Statistics, plan: TickPlan = PLAN) -> tuple[dict[str, int], list[str]]:
     tables, reasons = choose_lingers(Situation(plan), statistics)
-    return dict(tables), list(reasons)
+    return dict(tables), [*map(str, reasons)]
 
 
 @pytest.mark.parametrize(
@@ -97,14 +102,24 @@ def test_the_least_linger_is_chosen_with_which_calls_take_little(
     assert tables == ({"lines": linger_ms} if linger_ms else {})
 
 
-@pytest.mark.parametrize(("elapsed", "linger_ms"), [(0.5, 5), (0.6, 5), (1.0, 10)])
-def test_a_worker_that_waits_for_a_core_gets_a_longer_one(elapsed: float, linger_ms: int) -> None:
-    tables, _ = chosen(measured(600, rows=1_200, elapsed=elapsed))
-    assert tables == {"lines": linger_ms}
+def with_splits(statistics: Statistics, splits: int) -> Statistics:
+    [front] = statistics.fronts
+    rows = front.rows_per_second / splits
+    return statistics._replace(
+        fronts=tuple(front._replace(split=each, rows_per_second=rows) for each in range(splits))
+    )
+
+
+@pytest.mark.parametrize(("chunks", "lingers"), [(400, {}), (600, {"lines": 5})])
+def test_time_in_which_others_have_the_core_is_no_load(
+    chunks: float, lingers: dict[str, int]
+) -> None:
+    for elapsed in (0.5, 50.0):
+        assert chosen(measured(chunks, rows=2 * chunks, elapsed=elapsed))[0] == lingers
 
 
 def test_no_linger_is_longer_than_the_greatest() -> None:
-    tables, _ = chosen(measured(1_200, rows=2_400, elapsed=50.0))
+    tables, _ = chosen(with_splits(measured(1_200, rows=2_400), 20))
     assert tables == {"lines": 50}
 
 
@@ -171,8 +186,8 @@ def test_a_linger_stays_between_the_limits() -> None:
     tables, [reason] = chosen(measured(200, rows=2_000), plan)
     assert tables == {}
     assert reason.startswith("linger of lines: 5 ms, stays; calls take 20% of worker 0, ")
-    assert chosen(measured(200, rows=2_000, elapsed=1.2), plan)[0] == {}
-    assert chosen(measured(200, rows=2_000, elapsed=1.3), plan)[0] == {"lines": 20}
+    assert chosen(with_splits(measured(480, rows=4_800), 3), plan)[0] == {}
+    assert chosen(with_splits(measured(540, rows=5_400), 3), plan)[0] == {"lines": 20}
 
 
 def test_the_linger_of_one_table_changes_in_a_tick() -> None:
@@ -200,9 +215,18 @@ def test_what_is_not_measured_changes_nothing() -> None:
     waits = (
         "linger of lines: none, stays; no estimate, {} intervals since the last tick are measured"
     )
-    assert choose_lingers(Situation(PLAN), Statistics()) == ((), (waits.format("0 of 2"),))
-    assert choose_lingers(Situation(PLAN, since=1), known) == ((), (waits.format("1 of 2"),))
-    assert choose_lingers(Situation(PLAN, ages=(5,)), known) == ((), (waits.format("2 of 4"),))
+    assert chosen_in(Situation(PLAN), Statistics()) == (
+        (),
+        [waits.format("0 of 2")],
+    )
+    assert chosen_in(Situation(PLAN, since=1), known) == (
+        (),
+        [waits.format("1 of 2")],
+    )
+    assert chosen_in(Situation(PLAN, ages=(5,)), known) == (
+        (),
+        [waits.format("2 of 4")],
+    )
     without = "linger of lines: none, stays; no estimate of its chunks"
     for table in ("fronts", "latency", "operators"):
         assert chosen(known._replace(**{table: ()})) == ({}, [without])

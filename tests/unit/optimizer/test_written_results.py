@@ -9,6 +9,9 @@ import pytest
 from fsql.optimizer.collectors.built_in import collect
 from fsql.optimizer.collectors.files import newest_interval
 from fsql.optimizer.collectors.written_results import (
+    AGE_MAX,
+    Collected,
+    newest_collected,
     newest_statistics,
     results_bytes,
     results_file,
@@ -31,20 +34,30 @@ def write(state: Path, interval: int) -> Statistics:
     return found
 
 
-@pytest.mark.parametrize("late", [0, 1])
+@pytest.mark.parametrize("late", [0, 1, AGE_MAX])
 def test_new_results_are_taken_as_they_are(tmp_path: Path, late: int) -> None:
     record(tmp_path)
     assert newest_interval(tmp_path) == NEWEST
     written = write(tmp_path, NEWEST - late)
-    assert newest_statistics(tmp_path) == written
+    assert newest_collected(tmp_path) == Collected(written, "spark", NEWEST - late, late)
     assert written_interval(tmp_path) == NEWEST - late
 
 
-@pytest.mark.parametrize("interval", [NEWEST - 2, NEWEST + 1])
-def test_results_of_other_intervals_are_not(tmp_path: Path, interval: int) -> None:
+@pytest.mark.parametrize(
+    ("interval", "reason"),
+    [
+        (NEWEST - AGE_MAX - 1, "its results by spark are more than 6 intervals old"),
+        (NEWEST + 1, "its results by spark are of no interval of this job"),
+    ],
+)
+def test_results_of_other_intervals_are_not_and_that_is_told(
+    tmp_path: Path, interval: int, reason: str
+) -> None:
     record(tmp_path)
     write(tmp_path, interval)
-    assert newest_statistics(tmp_path) == collect(tmp_path)
+    told = f'"{results_file(tmp_path)}" is skipped: {reason}'
+    expected = collect(tmp_path)._replace(problems=(told,))
+    assert newest_collected(tmp_path) == Collected(expected, "built-in", NEWEST, 0)
 
 
 def test_without_results(tmp_path: Path) -> None:
