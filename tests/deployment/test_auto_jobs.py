@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from fsql.job.state_directory import read_description
+from fsql.optimizer.collectors.written_results import AGE_MAX, written_interval
+from fsql.optimizer.statistics import source_text
 from fsql.tests.cli.commands import fsql
 from fsql.tests.cluster.test_auto_ticks import damage
 from fsql.tests.cluster.twin import for_an_hour
@@ -82,7 +84,7 @@ def test_a_job_goes_on_choosing_ticks(cluster: TestCluster, tmp_path: Path) -> N
     unbalance(cluster)
     shown = cluster.call("status", "words").out
     assert "  chooses its ticks every 0.5 s\n" in shown
-    line = shown.partition(" moved\n    ")[2].partition("\n")[0]
+    line = shown.partition(" moved; statistics: built-in, newest\n    ")[2].partition("\n")[0]
     assert line.startswith("owners: ")
     assert chosen(cluster)[0]["reason"].startswith(f"auto: {line}")
     cluster.call("deploy", path, "--no-auto", "--quiet")
@@ -122,3 +124,23 @@ def test_flags_of_a_new_job(cluster: TestCluster, tmp_path: Path) -> None:
     cluster.call("deploy", path, "--tick", "0", "--quiet")
     status = cluster.status("words")
     assert (status["auto"], status["tick_seconds"], status["ticks"]) == (False, 0.0, [])
+
+
+@pytest.mark.slow
+def test_a_tick_is_chosen_by_results_of_a_spark_service(
+    cluster: TestCluster, tmp_path: Path
+) -> None:
+    path = costly(tmp_path / "work")
+    cluster.call("up", "--stats", "spark", "--stats-master", "local[1]")
+    cluster.call("deploy", path, "--auto", "--tick", "3", "-w", "2", "--quiet")
+    [job] = cluster.directory.jobs()
+    cluster.wait_until(lambda: written_interval(job.state) >= 0)
+    unbalance(cluster)
+    [tick, *_] = chosen(cluster)
+    assert (tick["state"], tick["collector"]) == ("taken", "spark")
+    assert 0 <= tick["age"] <= AGE_MAX
+    source = source_text("spark", tick["age"])
+    listed = cluster.call("tick", "list", "words").out
+    assert any(f"  {source}  auto: owners: " in line for line in listed.splitlines())
+    logged = [each for each in job.log.read_text().splitlines() if '"tick_chosen"' in each]
+    assert any(json.loads(each)["collector"] == "spark" for each in logged)

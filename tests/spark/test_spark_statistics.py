@@ -16,6 +16,7 @@ from fsql.tests.unit.optimizer.recorded import record
 if TYPE_CHECKING:
     from pathlib import Path
 
+    import pyarrow as pa
     from pyspark.sql import SparkSession
 
     from fsql.optimizer.collectors.files import Kept
@@ -49,7 +50,12 @@ def test_new_files_are_summed_once_and_tables_may_be_missing(
     collector = spark.SparkCollector(session)
     asked: list[int] = []
     sums = collector._summed
-    monkeypatch.setattr(collector, "_summed", lambda files: asked.append(len(files)) or sums(files))
+
+    def summed(files: dict[int, tuple[str, pa.Table]]) -> dict[int, pa.Table]:
+        asked.append(len(files))
+        return sums(files)
+
+    monkeypatch.setattr(collector, "_summed", summed)
     kept: Kept = {}
     assert collector.collect(tmp_path, kept) == built_in.collect(tmp_path)
     first = len(kept)
