@@ -18,13 +18,13 @@ import socket
 import subprocess
 import sys
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from fsql.compiler.diagnostics import FsqlError
+from fsql.compiler.records import dataclass
 from fsql.console.forked_commands import import_all
 from fsql.job import description as job_description
 from fsql.job.compilation import compile_job
