@@ -180,13 +180,15 @@ def tick_show(
 
     NUMBER may also precede JOB.
 
-    With --json, standard output has one object: "tick", "state" ("proposed", "taken" or "refused"), "reason",
-    "proposed_at" (seconds since 1970), "seconds" from when the coordinator read the proposal until the tick
-    ended, "position" where it began (time and origin), "moved_bins", "refused" (why, or ""), "workers",
-    "owners" (worker, first bin and end of each range; empty if they stay), "exchanges" (an object with the
-    owners of exchanges that have others than these, by name), "readers" (the worker that reads
-    each split of the input, in the order of the tables and splits; empty if they stay), and "changes" (what
-    has changed in the plan, and which splits have another reader, a line each).
+    With --json, standard output has one object: "tick", "state" ("proposed", "taken" or "refused"),
+    "reason", "collector" and "age" (of a tick that the job has chosen: who computed the statistics, and
+    how many intervals old they were; else null), "proposed_at" (seconds since 1970), "seconds" from when
+    the coordinator read the proposal until the tick ended, "position" where it began (time and origin),
+    "moved_bins", "refused" (why, or ""), "workers", "owners" (worker, first bin and end of each range;
+    empty if they stay), "exchanges" (an object with the owners of exchanges that have others than these,
+    by name), "readers" (the worker that reads each split of the input, in the order of the tables and
+    splits; empty if they stay), and "changes" (what has changed in the plan, and which splits have
+    another reader, a line each).
     """
     from fsql.console.ticks import show_tick
 
