@@ -25,7 +25,7 @@ from fsql.compiler.statistics import TICK_SECONDS
 from fsql.deployment.agent_log import log_line
 from fsql.deployment.connections import check_same_coordination
 from fsql.deployment.directory import AgentAddress, Deployment, check_name, take_lock
-from fsql.deployment.files import file_error, write_bytes
+from fsql.deployment.files import file_error, system_error, write_bytes
 from fsql.deployment.messages import (
     Deploy,
     Done,
@@ -94,7 +94,10 @@ class _Agent:
         self._end = threading.Event()
         self._ending = False
         key = load_or_create_key(directory.key)
-        self._server = RequestServer(key, self._carry_out, log_line)
+        try:
+            self._server = RequestServer(directory.requests, key, self._carry_out, log_line)
+        except OSError as error:
+            raise system_error(directory.requests, error) from None
 
     def run(self) -> None:
         """Run until `fsql down` or a signal.
@@ -105,8 +108,8 @@ class _Agent:
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, self._on_signal)
         self._server.start()
-        self._directory.set_address(AgentAddress(self._server.port, os.getpid()))
-        log_line(f"agent {os.getpid()} listens on 127.0.0.1:{self._server.port}")
+        self._directory.set_address(AgentAddress(os.getpid()))
+        log_line(f"agent {os.getpid()} listens in {self._directory.requests}")
         try:
             while not self._end.wait(ROUND_SECONDS):
                 if os.fstat(self._lock).st_nlink == 0:

@@ -19,6 +19,7 @@ from fsql.deployment.messages import (
     send_frame,
     unseal,
 )
+from fsql.deployment.server import short_path
 from fsql.runtime.key_file import load_key
 
 if TYPE_CHECKING:
@@ -38,12 +39,14 @@ def ask_agent(
         FsqlError: the error that the agent reports; E631, if it does not answer within `seconds`; E602, if
             its key cannot be used.
     """
-    address = directory.address()
-    if address is None or directory.agent() is None:
+    if directory.agent() is None:
         raise no_agent(directory)
     key = load_key(directory.key)
     try:
-        with socket.create_connection(("127.0.0.1", address.port), CONNECT_SECONDS) as connection:
+        with socket.socket(socket.AF_UNIX) as connection:
+            connection.settimeout(CONNECT_SECONDS)
+            with short_path(directory.requests) as address:
+                connection.connect(address)
             agent_challenge = receive_frame(connection)
             command_challenge = new_challenge()
             connection.settimeout(seconds)

@@ -2,8 +2,9 @@
 
     DIR/cluster.json      the id of the cluster, and the version of fsql that created it
     DIR/agent.key         the key of the agent: users who can read it can change jobs
-    DIR/agent.json        where the agent listens
+    DIR/agent.json        the process of the agent that listens
     DIR/agent.lock        held by the agent while it runs
+    DIR/requests/         the socket on which the agent listens
     DIR/agent.log         what the agent reports
     DIR/connections.json  the connections of jobs that are deployed without their own
     DIR/statistics.json   which collector computes statistics
@@ -63,9 +64,8 @@ class Cluster(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class AgentAddress(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Where the agent listens, on the loopback."""
+    """The agent that listens in the directory `requests`."""
 
-    port: int
     pid: int
 
 
@@ -222,6 +222,8 @@ class ClusterDirectory:
         self.path = path
         self.key = path / "agent.key"
         self.lock = path / "agent.lock"
+        self.requests = path / "requests"
+        """The directory with the socket of the agent."""
         self.log = path / "agent.log"
         self.statistics_lock = path / "statistics.lock"
         self.statistics_log = path / "statistics.log"
@@ -257,11 +259,11 @@ class ClusterDirectory:
         return locked_by(self.lock)
 
     def address(self) -> AgentAddress | None:
-        """Return where the agent listens; it may have ended."""
+        """Return the agent that listens; it may have ended."""
         return read_json(self.path / "agent.json", AgentAddress)
 
     def set_address(self, address: AgentAddress) -> None:
-        """Record where the agent listens."""
+        """Record that the agent listens."""
         write_json(self.path / "agent.json", address, durable=False)
 
     def connections(self) -> Connections:

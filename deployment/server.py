@@ -1,9 +1,16 @@
-"""The socket on which the agent listens; clients with the key send one request per connection."""
+"""The socket on which the agent listens; clients with the key send one request per connection.
+
+The socket is a file in a directory that only its owner can enter, and a connection takes one of the slots
+only once the operating system has said that its peer is a process of the same user.  So connections of other
+users, however many, neither keep commands waiting nor fill the log.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import os
 import socket
+import struct
 import threading
 import time
 from typing import TYPE_CHECKING, Final
@@ -24,7 +31,8 @@ from fsql.deployment.messages import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
 
     from fsql.deployment.messages import Answer, Request
 
@@ -34,21 +42,79 @@ REQUEST_SECONDS: Final = 5.0
 CONNECTIONS_MAX: Final = 16
 """The maximum number of connections served at a time; others are closed immediately."""
 
+ACCEPT_RETRY_SECONDS: Final = 0.1
+"""How long to wait when a connection cannot be accepted, for example without free file descriptors."""
+
+QUIET_SECONDS: Final = 30.0
+"""How long refusals are only counted after one has been logged."""
+
+SOCKET: Final = "requests"
+_BACKLOG: Final = 128
 _CHALLENGE_BYTES: Final = 32
+_CREDENTIALS: Final = struct.Struct("3i")
+"""The answer to SO_PEERCRED: process, user and group of the peer."""
+
+
+@contextlib.contextmanager
+def short_path(directory: Path) -> Iterator[str]:
+    """Yield a path of the socket in a directory; the address of a socket has at most 107 bytes."""
+    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        yield f"/proc/self/fd/{descriptor}/{SOCKET}"
+    finally:
+        os.close(descriptor)
+
+
+def peer_user(connection: socket.socket) -> int:
+    """Return the user of the process at the other end of a connection."""
+    found = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
+    user: int = _CREDENTIALS.unpack(found)[1]
+    return user
+
+
+class _Refusals:
+    """Logs refused connections: one line, and then how many others there were in a while."""
+
+    def __init__(self, log: Callable[[str], None]) -> None:
+        self._log = log
+        self._lock = threading.Lock()
+        self._next = float("-inf")
+        self._suppressed = 0
+
+    def record(self, reason: str) -> None:
+        now = time.monotonic()
+        with self._lock:
+            if now < self._next:
+                self._suppressed += 1
+                return
+            more = f"; {self._suppressed:,} others since the last line" if self._suppressed else ""
+            self._next, self._suppressed = now + QUIET_SECONDS, 0
+        self._log(f"a connection was refused: {reason}{more}")
 
 
 class RequestServer:
-    """Listens on the loopback, and passes each request on in its own thread."""
+    """Listens in a directory for its owner alone, and passes each request on in its own thread."""
 
     def __init__(
-        self, key: bytes, carry_out: Callable[[Request], Answer], log: Callable[[str], None]
+        self,
+        directory: Path,
+        key: bytes,
+        carry_out: Callable[[Request], Answer],
+        log: Callable[[str], None],
     ) -> None:
+        """Make the socket in `directory`, and replace that of an agent that was killed.
+
+        Raises:
+            OSError: if it cannot be made, or the directory belongs to another user.
+        """
         self._key = key
         self._carry_out = carry_out
         self._log = log
-        self._listening = socket.create_server(("127.0.0.1", 0))
+        self._refusals = _Refusals(log)
+        self._closed = threading.Event()
+        self._user = os.geteuid()
+        self._listening = _listen(directory)
         self._free = threading.BoundedSemaphore(CONNECTIONS_MAX)
-        self.port: int = self._listening.getsockname()[1]
 
     def start(self) -> None:
         """Accept connections, in a thread, until `close` is called."""
@@ -56,6 +122,7 @@ class RequestServer:
 
     def close(self) -> None:
         """Accept no more connections, and wait for those that are being served."""
+        self._closed.set()
         with contextlib.suppress(OSError):
             self._listening.shutdown(socket.SHUT_RDWR)
         self._listening.close()
@@ -67,19 +134,41 @@ class RequestServer:
         while True:
             try:
                 connection, _ = self._listening.accept()
-            except OSError:
-                return
-            if not self._free.acquire(blocking=False):
-                connection.close()
+            except OSError as error:
+                if self._closed.is_set():
+                    return
+                self._refusals.record(str(error))
+                self._closed.wait(ACCEPT_RETRY_SECONDS)
                 continue
+            try:
+                self._begin(connection)
+            except (OSError, RuntimeError) as error:  # no thread can be started
+                connection.close()
+                self._refusals.record(str(error))
+
+    def _begin(self, connection: socket.socket) -> None:
+        """Serve a connection in its own thread if its peer may send requests."""
+        user = peer_user(connection)
+        if user not in {self._user, 0}:
+            connection.close()
+            self._refusals.record(f"it is of user {user}")
+            return
+        if not self._free.acquire(blocking=False):
+            connection.close()
+            self._refusals.record(f"{CONNECTIONS_MAX} are open")
+            return
+        try:
             threading.Thread(target=self._serve, args=[connection], daemon=True).start()
+        except RuntimeError:
+            self._free.release()
+            raise
 
     def _serve(self, connection: socket.socket) -> None:
         try:
             with connection:
                 self._answer(connection)
         except (OSError, InvalidMessageError) as error:
-            self._log(f"a connection was refused: {error}")
+            self._refusals.record(str(error))
         finally:
             self._free.release()
 
@@ -115,6 +204,21 @@ class RequestServer:
             self._log(f"internal error: {type(error).__name__}: {error}")
             message = f"the agent failed to process the request: {type(error).__name__}: {error}"
             return _refusal(FsqlError([Diagnostic("I901", message)]))
+
+
+def _listen(directory: Path) -> socket.socket:
+    directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+    directory.chmod(0o700)  # refused if it belongs to another user
+    (directory / SOCKET).unlink(missing_ok=True)
+    listening = socket.socket(socket.AF_UNIX)
+    try:
+        with short_path(directory) as address:
+            listening.bind(address)
+        listening.listen(_BACKLOG)
+    except OSError:
+        listening.close()
+        raise
+    return listening
 
 
 def _refusal(error: FsqlError) -> Refused:

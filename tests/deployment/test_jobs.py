@@ -234,6 +234,7 @@ def test_the_directory_is_private(cluster: TestCluster) -> None:
         "agent.log": 0o600,
         "cluster.json": 0o600,
         "jobs": 0o700,
+        "requests": 0o700,
     }
 
 
