@@ -19,7 +19,9 @@ from fsql.runtime.coordination.port import (
     DamagedCoordinationError,
 )
 from fsql.runtime.coordination.zookeeper.address import CREDENTIALS_VARIABLE
+from fsql.runtime.state.loading import DamagedSegmentError
 from fsql.runtime.state.local_directory import local_snapshots, worker_directory
+from fsql.runtime.state.rocks import check_store
 from fsql.runtime.state.salvage import salvage
 from fsql.runtime.state.snapshots import (
     DamagedSnapshotError,
@@ -66,7 +68,7 @@ def inspect(state: Path, *, verify: bool) -> tuple[Inspected, ...]:
         snapshots = local_snapshots(state)
         numbers = set(snapshots.numbers()) | ({newest.snapshot} if newest else set())
         return tuple(
-            _inspect(snapshots, number, newest, verify=verify)
+            _inspect(state, snapshots, number, newest, verify=verify)
             for number in sorted(numbers, reverse=True)
         )
     except DamagedCoordinationError as error:
@@ -90,8 +92,24 @@ def _newest(state: Path) -> Committed | None:
         return read_committed(coordination)
 
 
+def _check_stores(state: Path, snapshots: Snapshots, manifest: Manifest) -> None:
+    """Check that workers can continue to write the stores that a snapshot needs.
+
+    Raises:
+        DamagedSnapshotError: if a file of a store is damaged, even if no state segment is affected.
+    """
+    first = {segment.worker: segment for segment in reversed(manifest.segments)}
+    for worker, segment in sorted(first.items()):
+        try:
+            check_store(worker_directory(state, worker))
+        except StateStoreError as error:
+            number, path = manifest.snapshot, snapshots.path(manifest.snapshot)
+            damage = DamagedSegmentError(segment, str(error))
+            raise DamagedSnapshotError(number, path, str(damage), segment) from None
+
+
 def _inspect(
-    snapshots: Snapshots, number: int, newest: Committed | None, *, verify: bool
+    state: Path, snapshots: Snapshots, number: int, newest: Committed | None, *, verify: bool
 ) -> Inspected:
     status = "older"
     if newest is None or number > newest.snapshot:
@@ -103,6 +121,7 @@ def _inspect(
         manifest = snapshots.read(number, newest)
         if verify:
             snapshots.verify(manifest, load=True)
+            _check_stores(state, snapshots, manifest)
     except DamagedSnapshotError as error:
         return Inspected(number, status, manifest, error)
     return Inspected(number, status, manifest, None)
@@ -116,7 +135,12 @@ def damage_diagnostics(
         remedy = f"see what can be restored: fsql snapshot verify --state {state}"
     else:
         usable = next((each.number for each in found if each.restorable), None)
-        remedy = _ANEW if usable is None else f"start the job: it resumes from snapshot {usable}"
+        if usable is not None:
+            remedy = f"start the job: it resumes from snapshot {usable}"
+        elif any(each.error is not None and each.error.segment is not None for each in found):
+            remedy = f"then see what can be restored: fsql snapshot verify --state {state}"
+        else:
+            remedy = _ANEW
     return [
         _damage_diagnostic(each.error, state, remedy) for each in found if each.error is not None
     ]

@@ -246,6 +246,7 @@ def _persistent_error(code: str, error: CoordinationError, help_: str | None = N
 def _state_error(code: str, message: str) -> FsqlError:
     helps = (
         "fsql snapshot verify --state DIRECTORY says what is damaged",
+        "fsql snapshot salvage --state DIRECTORY replaces damaged stores by what can be read of them",
         "start with an empty state directory and all input",
     )
     return FsqlError([Diagnostic(code, message, helps=helps)])

@@ -12,7 +12,7 @@ from fsql.runtime.state.loading import DamagedSegmentError
 from fsql.runtime.state.segments import StateSegments
 from fsql.runtime.state.shares import load_share
 from fsql.runtime.state.snapshots import DamagedSnapshotError, Snapshots
-from fsql.runtime.state.store import StateStoreError, StoreInUseError
+from fsql.runtime.state.store import DamagedStoreError, StateStoreError, StoreInUseError
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
@@ -49,6 +49,7 @@ class WorkerState:
 
         Raises:
             StateFailedError: if no store can be opened.
+            FsqlError: E612, if its files are damaged: it cannot be opened in a later epoch, either.
         """
         self.number = store
         self._directory = directory
@@ -62,6 +63,8 @@ class WorkerState:
                 self._store = directory.open_store(unused)
         except StoreInUseError as error:
             raise StateFailedError(str(error), disk_failed=False) from None
+        except DamagedStoreError as error:
+            raise _damage_error(error) from None
         except StateStoreError as error:
             raise StateFailedError(str(error)) from None
         self._segments: StateSegments | None = None
@@ -151,6 +154,15 @@ class WorkerState:
     def close(self) -> None:
         """Close the store."""
         self._store.close()
+
+
+def _damage_error(error: DamagedStoreError) -> FsqlError:
+    """Return the error for a store whose damage does not go away when the job is restored again."""
+    helps = (
+        "replace the store by what can be read of it: fsql snapshot salvage --state DIRECTORY",
+        "then start the job again: it resumes from the newest snapshot that verifies",
+    )
+    return FsqlError([Diagnostic("E612", str(error), helps=helps)])
 
 
 def _size_error(error: StateTooLargeError) -> FsqlError:

@@ -39,7 +39,7 @@ from rocksdict import (
     WriteOptions,
 )
 
-from fsql.runtime.state.store import StateStoreError, StoreInUseError
+from fsql.runtime.state.store import DamagedStoreError, StateStoreError, StoreInUseError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -65,16 +65,41 @@ _TRANSIENT: Final = ("Input/output error", "Too many open files", "Cannot alloca
 """Parts of messages of operating system errors after which another attempt may succeed."""
 _IN_USE: Final = ("LOCK: Resource temporarily unavailable", "lock hold by current process")
 """Parts of RocksDB's messages when another process has the store open, and when this process has."""
+_DAMAGED: Final = ("Corruption: ", "does not exist", "No such file or directory")
+"""Parts of RocksDB's messages when files of a store are changed, cut short, or missing."""
 _VALUE_BYTES_MAX: Final = 1 << 40
 """The greatest valid size in a head."""
 
 
-def _options(*, read_only: bool) -> Options:
+def check_store(directory: Path) -> None:
+    """Check that a worker can open a store and write to it: read and check all of its tables.
+
+    A reader skips tables that it does not need, and accepts damage that keeps a worker from writing.
+
+    Raises:
+        StateStoreError: if it cannot be opened, or a table is damaged.
+    """
+    try:
+        _check_store(directory)
+    except StateStoreError:
+        # The worker that writes the store may have moved the files: open it again.
+        _check_store(directory)
+
+
+def _check_store(directory: Path) -> None:
+    store = RocksStore(directory, read_only=True, strict=True)
+    try:
+        store.check()
+    finally:
+        store.close()
+
+
+def _options(*, strict: bool) -> Options:
     options = Options(raw_mode=True)
     options.create_if_missing(create_if_missing=True)
     # A writer without checks would retry forever on a full disk; a reader with checks could not open the
     # store because of one damaged table.
-    options.set_paranoid_checks(enabled=not read_only)
+    options.set_paranoid_checks(enabled=strict)
     options.set_compression_type(DBCompressionType.none())  # Arrow has compressed already
     options.set_write_buffer_size(_WRITE_BUFFER_BYTES)
     options.set_target_file_size_base(_FILE_BYTES)
@@ -104,9 +129,13 @@ class RocksStore:
     after a disk was full.
     """
 
-    def __init__(self, directory: Path, *, read_only: bool = False) -> None:
+    def __init__(
+        self, directory: Path, *, read_only: bool = False, strict: bool | None = None
+    ) -> None:
+        """Open it; unless `strict`, which writers are, a store with a damaged table can be opened."""
         self._directory = directory
         self._read_only = read_only
+        self._strict = not read_only if strict is None else strict
         self._write_options = _write_options()
         self._unflushed_bytes = 0
         self._failed: tuple[str, ...] = ()
@@ -130,7 +159,7 @@ class RocksStore:
         with self._translate_errors(f'cannot open the state store "{self._directory}"'):
             if not self._read_only:
                 self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-            options = _options(read_only=self._read_only)
+            options = _options(strict=self._strict)
             directory = self._links() if self._read_only else self._directory
             # Also passed for the only column family: otherwise rocksdict uses options of an older version.
             self._database = Rdict(str(directory), options, {"default": options}, access)
@@ -141,12 +170,14 @@ class RocksStore:
         try:
             yield
         except Exception as error:  # noqa: BLE001 - rocksdict raises no narrower type
-            message = f"{attempt}: {error}"
+            message = f"{attempt}: {error}".strip()
             if self._link_directory is not None:
                 message = message.replace(self._link_directory.name, str(self._directory))
             if any(reason in message for reason in _IN_USE):
                 raise StoreInUseError(f"{attempt}: it is in use") from None
             transient = any(reason in message for reason in _TRANSIENT)
+            if not transient and any(reason in message for reason in _DAMAGED):
+                raise DamagedStoreError(message) from None
             raise StateStoreError(message, transient=transient) from None
 
     def _links(self) -> Path:
@@ -262,6 +293,20 @@ class RocksStore:
                 cursor.seek(name + _AFTER_KEY)
             cursor.status()
         return tuple(found)
+
+    def check(self) -> None:
+        """Read all tables, and so check the checksums of their blocks.
+
+        Raises:
+            StateStoreError: if one is damaged.
+        """
+        with self._translate_errors("cannot read all tables"):
+            cursor = self._open().iter()
+            cursor.seek_to_first()
+            while cursor.valid():
+                cursor.value()
+                cursor.next()
+            cursor.status()
 
     def remove(self, keys: Iterable[str]) -> None:
         """Remove the values under the keys; the next `put` makes that durable."""

@@ -26,6 +26,10 @@ class StateStoreError(Exception):
         self.transient = transient
 
 
+class DamagedStoreError(StateStoreError):
+    """The store cannot be opened for writing, now or later, because its files are damaged."""
+
+
 class StoreInUseError(StateStoreError):
     """The store cannot be opened because another process has it open; the disk has not failed."""
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pytest
 
+from fsql.compiler.diagnostics import FsqlError
 from fsql.compiler.owners import ALL_BINS_OF_ALL
 from fsql.runtime.batch import Root
 from fsql.runtime.cluster.manifest import Manifest, own_store
@@ -67,3 +68,15 @@ def test_a_store_that_cannot_be_made_is_a_failure_of_the_disk(tmp_path: Path) ->
     with pytest.raises(StateFailedError) as raised:
         WorkerState(LocalDirectory(tmp_path), 2)
     assert raised.value.disk_failed
+
+
+def test_a_damaged_store_ends_the_job_and_names_the_remedy(tmp_path: Path) -> None:
+    """Restoring again would find the same damage, for ever."""
+    WorkerState(LocalDirectory(tmp_path), 2).close()
+    (tmp_path / "worker-2" / "CURRENT").write_bytes(b"MANIF")
+    with pytest.raises(FsqlError) as raised:
+        WorkerState(LocalDirectory(tmp_path), 2)
+    [diagnostic] = raised.value.diagnostics
+    assert diagnostic.code == "E612"
+    assert str(worker_directory(tmp_path, 2)) in diagnostic.message
+    assert "fsql snapshot salvage --state DIRECTORY" in diagnostic.helps[0]
