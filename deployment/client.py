@@ -17,9 +17,9 @@ from fsql.deployment.messages import (
     receive_frame,
     seal,
     send_frame,
+    short_path,
     unseal,
 )
-from fsql.deployment.server import short_path
 from fsql.runtime.key_file import load_key
 
 if TYPE_CHECKING:

@@ -10,8 +10,10 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import os
 import secrets
 import struct
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final, Literal
 
 import msgspec
@@ -20,8 +22,12 @@ from fsql.deployment.connections import Connections
 
 if TYPE_CHECKING:
     import socket
+    from collections.abc import Iterator
+    from pathlib import Path
 
 MESSAGE_BYTES_MAX: Final = 8 << 20
+SOCKET: Final = "requests"
+"""The name of the agent's socket in its directory."""
 _LENGTH: Final = struct.Struct("!I")
 _CHALLENGE_BYTES: Final = 32
 _PROOF_BYTES: Final = 32
@@ -117,6 +123,16 @@ ANSWERS: Final = msgspec.json.Decoder(Answer)
 
 class InvalidMessageError(Exception):
     """A message is not valid, or its sender does not have the key; the text says why."""
+
+
+@contextmanager
+def short_path(directory: Path) -> Iterator[str]:
+    """Yield a path of the socket in a directory; the address of a socket has at most 107 bytes."""
+    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        yield f"/proc/self/fd/{descriptor}/{SOCKET}"
+    finally:
+        os.close(descriptor)
 
 
 def new_challenge() -> bytes:

@@ -21,17 +21,19 @@ from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.compiler.diagnostics.encoding import diagnostics_bytes
 from fsql.deployment.messages import (
     REQUESTS,
+    SOCKET,
     InvalidMessageError,
     Refused,
     new_challenge,
     receive_frame,
     seal,
     send_frame,
+    short_path,
     unseal,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
     from pathlib import Path
 
     from fsql.deployment.messages import Answer, Request
@@ -48,21 +50,10 @@ ACCEPT_RETRY_SECONDS: Final = 0.1
 QUIET_SECONDS: Final = 30.0
 """How long refusals are only counted after one has been logged."""
 
-SOCKET: Final = "requests"
 _BACKLOG: Final = 128
 _CHALLENGE_BYTES: Final = 32
 _CREDENTIALS: Final = struct.Struct("3i")
 """The answer to SO_PEERCRED: process, user and group of the peer."""
-
-
-@contextlib.contextmanager
-def short_path(directory: Path) -> Iterator[str]:
-    """Yield a path of the socket in a directory; the address of a socket has at most 107 bytes."""
-    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        yield f"/proc/self/fd/{descriptor}/{SOCKET}"
-    finally:
-        os.close(descriptor)
 
 
 def peer_user(connection: socket.socket) -> int:

@@ -25,9 +25,10 @@ from fsql.deployment.messages import (
     receive_frame,
     seal,
     send_frame,
+    short_path,
     unseal,
 )
-from fsql.deployment.server import CONNECTIONS_MAX, RequestServer, short_path
+from fsql.deployment.server import CONNECTIONS_MAX, RequestServer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

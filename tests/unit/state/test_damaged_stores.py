@@ -21,7 +21,7 @@ from fsql.tests.unit.state.naive_merge import state_of
 if TYPE_CHECKING:
     from pathlib import Path
 
-FLIPS = 24
+FLIPS = 6
 """How many places of each file are altered."""
 
 
