@@ -43,6 +43,8 @@ METADATA: Final = "metadata"
 """The option with the metadata columns of a table that is read; scripts cannot set it."""
 IMAGES: Final = "images"
 """The option of a table of events with the columns of the new row, then of the old: which are NOT NULL."""
+OLD_KEY: Final = "old_key"
+"""The option of a table of events with the columns of the row, then of the old key: which those are."""
 FILE_METADATA: Final = {"file": "STRING", "row": "BIGINT"}
 """The metadata of rows of files: the name of the file, and the row's number in it, from 0."""
 MESSAGE_METADATA: Final = {

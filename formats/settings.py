@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from fsql.compiler.connectors import IMAGES, NULL_FIELD
+from fsql.compiler.connectors import IMAGES, NULL_FIELD, OLD_KEY
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
 
 if TYPE_CHECKING:
@@ -57,6 +57,12 @@ class Settings:
         """Return the columns that are NOT NULL in both images of a change event, if both are read."""
         indexes = self._given.get(IMAGES)
         return None if indexes is None else frozenset(map(int, filter(None, indexes.split(","))))
+
+    @property
+    def old_key(self) -> tuple[int, ...] | None:
+        """Return the columns whose old values are read from change events after the columns of the row."""
+        indexes = self._given.get(OLD_KEY)
+        return None if indexes is None else tuple(map(int, indexes.split(",")))
 
     def nulled_columns(self, columns: Schema) -> frozenset[str]:
         """Return the names of the columns whose malformed values are NULL.

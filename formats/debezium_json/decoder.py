@@ -25,6 +25,8 @@ from fsql.runtime.dictionaries import decode_dictionary
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
 
+    from numpy.typing import NDArray
+
     from fsql.compiler.schema import Schema
     from fsql.formats.lines import DecodedRows, LineDecoder
     from fsql.formats.settings import Settings
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
 _KINDS: Final = {"c": "+U", "r": "+U", "u": "+U", "d": "-D"}
 _KEYS: Final = (b'"payload"', b'"op"', b'"before"', b'"after"')
 _NULL: Final = b"null"
+_NO_KEY: Final = b"{}"
 
 
 class _Event(msgspec.Struct):
@@ -48,6 +51,7 @@ _DECODE: Final = msgspec.json.Decoder(_Event).decode
 class _Change(NamedTuple):
     operation: str
     row: bytes
+    old: bytes
 
 
 class _Images(NamedTuple):
@@ -65,8 +69,11 @@ def make_decoder(columns: Schema, settings: Settings) -> Callable[[], LineDecode
     record_bytes_max = settings.record_bytes_max()
     required = settings.required_in_images
     if required is None:
-        nulled = settings.nulled_columns(columns)
-        return lambda: DebeziumDecoder(columns, record_bytes_max, nulled)
+        key = len(settings.old_key or ())
+        row, old = columns[: len(columns) - key], columns[len(columns) - key :]
+        old = tuple(replace(each, name=each.name.removeprefix("before.")) for each in old)
+        nulled = settings.nulled_columns(row)
+        return lambda: DebeziumDecoder(row, old, record_bytes_max, nulled)
     image = tuple(
         replace(column, nullable=index not in required)
         for index, column in enumerate(columns[1 : 1 + len(columns) // 2])
@@ -96,7 +103,16 @@ class _EventDecoder(SingleLineDecoder):
 
 
 class DebeziumDecoder(_EventDecoder):
-    """Decodes events into the kind of change, and the columns of the row that it leaves or removes."""
+    """Decodes events into the kind of change, the row that it leaves or removes, and the old key.
+
+    The old key is that of the row before an update, NULL if the event does not have it.
+    """
+
+    def __init__(
+        self, columns: Schema, key: Schema, record_bytes_max: int, nulled: Collection[str]
+    ) -> None:
+        super().__init__(columns, record_bytes_max, nulled)
+        self._keys = JsonDecoder(key, record_bytes_max, ())
 
     def decode(self, lines: Lines, first_row: int) -> DecodedRows:
         """Return the rows of lines, none of which is empty; the first has the number `first_row`."""
@@ -110,15 +126,22 @@ class DebeziumDecoder(_EventDecoder):
             except MalformedError as error:
                 dead_letters.append(dead_letter(lines, line, first_row + line, error))
         columns, indexes, malformed = self._rows.decode(_lines_of([c.row for c in changes]), 0)
-        for each in malformed:
+        keys, of_keys, malformed_keys = self._keys.decode(_lines_of([c.old for c in changes]), 0)
+        reported = {each.row for each in malformed}
+        for each in (*malformed, *(key for key in malformed_keys if key.row not in reported)):
             line = line_of[each.row]
             fault = MalformedError(each.code, each.reason, each.field)
             dead_letters.append(dead_letter(lines, line, first_row + line, fault))
         dead_letters.sort(key=lambda each: each.row)
+        if malformed or malformed_keys:
+            both = np.intersect1d(indexes, of_keys)
+            columns = _rows_at(columns, np.searchsorted(indexes, both))
+            keys = _rows_at(keys, np.searchsorted(of_keys, both))
+            indexes = both
         kept = indexes.tolist()
         operations = pa.array([changes[index].operation for index in kept], pa.string())
         rows = first_row + np.array([line_of[index] for index in kept], np.int64)
-        return [operations, *columns], rows, dead_letters
+        return [operations, *columns, *keys], rows, dead_letters
 
     def _change(self, record: bytes) -> _Change:
         """Return the change of an event.
@@ -128,7 +151,9 @@ class DebeziumDecoder(_EventDecoder):
         """
         event = _event_of(record, self.record_bytes_max)
         operation = _KINDS[event.op or ""]
-        return _Change(operation, _image(event, "before" if operation == "-D" else "after"))
+        old = bytes(event.before) if event.op == "u" else _NULL
+        row = _image(event, "before" if operation == "-D" else "after")
+        return _Change(operation, row, _NO_KEY if old == _NULL else old)
 
 
 class ImagesDecoder(_EventDecoder):
@@ -219,6 +244,10 @@ def _event(record: bytes) -> _Event:
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         parse_object(record)
         raise MalformedError(WRONG_TYPE, "the record is not a change event", "op") from error
+
+
+def _rows_at(columns: Sequence[pa.Array], indexes: NDArray[np.int64]) -> list[pa.Array]:
+    return [column.take(pa.array(indexes)) for column in columns]
 
 
 def _lines_of(rows: Sequence[bytes]) -> Lines:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 import pytest
 
-from fsql.compiler.connectors import IMAGES
+from fsql.compiler.connectors import IMAGES, OLD_KEY
 from fsql.compiler.logical import TimeKind
 from fsql.compiler.pipeline import compile_script
 from fsql.compiler.sqltypes import Kind
@@ -68,6 +68,7 @@ def rows_of(random: Random, table: Table, rows_max: int = _ROWS) -> list[Row]:
     clock = arrival = _NOON
     times = random.random() < 0.25
     rows: list[Row] = []
+    old_key = dict(table.options).get(OLD_KEY, "").split(",")
     place, kinds = _operation(table)
     there: list[tuple[Value, ...]] = []
     for _ in range(random.randint(0, rows_max)):
@@ -78,6 +79,12 @@ def rows_of(random: Random, table: Table, rows_max: int = _ROWS) -> list[Row]:
             change = random.choice(kinds), *row[:place], *row[place + 1 :]
             kind, *values = change_of_rows(random, change, there)
             row = (*values[:place], kind, *values[place:])
+        if OLD_KEY in dict(table.options):
+            kind = random.choice(("+U", "+U", "-D"))
+            old = row[-len(old_key) :]
+            if kind == "-D" or random.random() < 0.3:
+                old = (None,) * len(old_key)
+            row = (kind, *row[1 : -len(old_key)], *old)
         rows.append((*row, arrival) if table.time is TimeKind.ARRIVAL else row)
     return rows
 

@@ -3,7 +3,8 @@
 The kind of a change is in a field that is not a column of the table, as a sink writes it. NULL counts as
 `+U`. With a PRIMARY KEY `-U` is ignored, because the `+U` after it replaces the row; so upserts and
 retractions of one key are read in the same way. Without one `-U` and `-D` remove an equal row. An event with
-the old row and the new one removes the one and adds the other at its position.
+the old row and the new one removes the one and adds the other at its position; with a PRIMARY KEY, it removes
+the row of the old key, if the event has one and the new row has another.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from fsql.compiler.binder.joins.join import shift_columns
 from fsql.compiler.binder.pending import replace_pending
 from fsql.compiler.binder.relation import project
 from fsql.compiler.binder.report import not_implemented, refusal
-from fsql.compiler.connectors import IMAGES
+from fsql.compiler.connectors import IMAGES, OLD_KEY
 from fsql.compiler.diagnostics import Label
 from fsql.compiler.expression import ColumnRef, Expression, Literal
 from fsql.compiler.functions.null_safe import instead_of_null
@@ -88,7 +89,14 @@ def read_columns(entry: TableEntry, context: Context, span: Span) -> ChangeColum
     event_time = entry.event_time
     if event_time is not None:
         event_time = shift_columns(event_time, 1, context.source_spans)
-    return ChangeColumns((Column(operation, STRING), *columns), event_time)
+    if not _has_envelope(entry):
+        return ChangeColumns((Column(operation, STRING), *columns), event_time)
+    old = tuple(
+        replace(columns[i], name=f"before.{columns[i].name}", nullable=True, time_attribute=False)
+        for i in key
+    )
+    option = (OLD_KEY, ",".join(map(str, key)))
+    return ChangeColumns((Column(operation, STRING), *columns, *old), event_time, (option,))
 
 
 def _both_images(entry: TableEntry, operation: str, context: Context) -> ChangeColumns:
@@ -154,6 +162,8 @@ def apply_changes(entry: TableEntry, changes: Scan, context: Context, span: Span
         table = ApplyChanges(rows, values, is_added, (), counted=True)
         context.source_spans.add(table, span)
         return table
+    if _has_envelope(entry):
+        return _events_by_key(entry, changes, context, span)
     keys = [1 + index for index in entry.primary_key]
     order = [*keys, *(i for i in range(1, len(schema)) if i not in keys)]
     table = ApplyChanges(
@@ -166,6 +176,45 @@ def apply_changes(entry: TableEntry, changes: Scan, context: Context, span: Span
         ColumnRef(schema[i].type, schema[i].nullable, order.index(i)) for i in range(1, len(schema))
     ]
     return project(table, declared, names)
+
+
+def _events_by_key(entry: TableEntry, events: Scan, context: Context, span: Span) -> Plan:
+    """Return the table of events by its key: the row of each, and the removal of a key that it changes.
+
+    Both are at the position of the event. The removal has the event time of the new row: in a temporal join
+    the version of the old key ends where that of the new key begins.
+    """
+    again = Scan(events.table, context.scan_numbers.take(1, span))
+    context.source_spans.add(again, span)
+    width = len(entry.columns)
+    columns = [ColumnRef(each.type, each.nullable, i) for i, each in enumerate(events.schema)]
+    row, old = columns[1 : 1 + width], columns[1 + width :]
+    assert entry.primary_key is not None
+    key = entry.primary_key
+    differs: Expression = Literal(BOOLEAN, nullable=False, value=False)
+    for index, before in zip(key, old, strict=True):
+        differs = call("or", differs, call("ne", row[index], before))
+    differs = call("coalesce", differs, Literal(BOOLEAN, nullable=False, value=False))
+    for before in old:
+        differs = call("and", call("is_not_null", before), differs)
+    moved = Filter(Filter(again, _operation_is_not("-D")), differs)
+    left: list[Expression] = list(row)
+    for index, before in zip(key, old, strict=True):
+        left[index] = _not_null(before)
+    names = ["present", *(each.name for each in entry.columns)]
+    present = _operation_is_not("-D")
+    removed = Literal(BOOLEAN, nullable=False, value=False)
+    rows = Union((project(events, [present, *row], names), project(moved, [removed, *left], names)))
+    made = [ColumnRef(each.type, each.nullable, i) for i, each in enumerate(rows.schema)]
+    keys = [1 + index for index in key]
+    order = [*keys, *(i for i in range(1, 1 + width) if i not in keys)]
+    table = ApplyChanges(
+        rows, tuple(made[i] for i in keys), made[0], tuple(made[i] for i in order[len(keys) :])
+    )
+    declared = [
+        ColumnRef(made[i].type, made[i].nullable, order.index(i)) for i in range(1, 1 + width)
+    ]
+    return project(table, declared, names[1:])
 
 
 def _images(entry: TableEntry, events: Scan, context: Context, span: Span) -> Plan:

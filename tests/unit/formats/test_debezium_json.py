@@ -164,3 +164,98 @@ def test_a_malformed_value_is_null_in_both_rows(tmp_path: Path) -> None:
         '{"op":"-D","k":1,"v":null}',
         '{"op":"+I","k":1,"v":"b"}',
     ]
+
+
+BY_KEY: Final = """
+    CREATE TABLE u (a BIGINT, b STRING, n BIGINT, at TIMESTAMP, PRIMARY KEY (${key}) NOT ENFORCED) WITH (
+        'connector' = 'file', 'path' = 'u', 'format' = 'debezium-json',
+        'on_error' = 'reject', 'rejects_path' = 'rejects'
+    );
+"""
+MOVED: Final = (
+    '{"after":{"a":1,"b":"x","n":1,"at":1000},"op":"c"}',
+    '{"before":{"a":1,"b":"x","n":1,"at":1000},"after":{"a":1,"b":"y","n":2,"at":5000},"op":"u"}',
+    '{"before":{"a":1,"b":"y","n":2,"at":5000},"after":{"a":1,"b":"y","n":3,"at":6000},"op":"u"}',
+)
+
+
+@pytest.mark.parametrize("key", ["b", "a, b"])
+def test_an_update_removes_the_row_of_the_key_that_it_changes(key: str, tmp_path: Path) -> None:
+    (tmp_path / "u").write_text("".join(f"{line}\n" for line in MOVED))
+    fsql.Session(base_directory=tmp_path, parameters={"key": key}).run(
+        BY_KEY
+        + """
+        CREATE TABLE o (a BIGINT, b STRING, n BIGINT) WITH ('connector' = 'file', 'path' = 'o');
+        CREATE TABLE c (n BIGINT) WITH ('connector' = 'file', 'path' = 'c');
+        INSERT INTO o SELECT a, b, n FROM u;
+        INSERT INTO c SELECT COUNT(*) FROM u;
+        """
+    )
+    assert (tmp_path / "o").read_text().splitlines() == [
+        '{"op":"+I","a":1,"b":"x","n":1}',
+        '{"op":"-D","a":1,"b":"x","n":1}',
+        '{"op":"+I","a":1,"b":"y","n":2}',
+        '{"op":"-U","a":1,"b":"y","n":2}',
+        '{"op":"+U","a":1,"b":"y","n":3}',
+    ]
+    assert (tmp_path / "c").read_text().splitlines() == ['{"op":"+I","n":1}']
+
+
+@pytest.mark.parametrize("before", ['{"a":1,"b":null}', '{"a":1}', "null"])
+def test_without_the_old_key_the_new_one_is_all_there_is(before: str, tmp_path: Path) -> None:
+    update = f'{{"before":{before},"after":{{"a":1,"b":"y","n":2}},"op":"u"}}'
+    (tmp_path / "u").write_text(f"{MOVED[0]}\n{update}\n")
+    fsql.Session(base_directory=tmp_path, parameters={"key": "b"}).run(
+        BY_KEY
+        + """
+        CREATE TABLE o (b STRING, n BIGINT) WITH ('connector' = 'file', 'path' = 'o');
+        INSERT INTO o SELECT b, n FROM u;
+        """
+    )
+    assert (tmp_path / "o").read_text().splitlines() == [
+        '{"op":"+I","b":"x","n":1}',
+        '{"op":"+I","b":"y","n":2}',
+    ]
+
+
+def test_a_malformed_old_key_is_a_reject(tmp_path: Path) -> None:
+    update = '{"before":{"a":1,"b":5},"after":{"a":1,"b":"y","n":2},"op":"u"}'
+    (tmp_path / "u").write_text(f"{update}\n{MOVED[0]}\n")
+    fsql.Session(base_directory=tmp_path, parameters={"key": "b"}).run(
+        BY_KEY
+        + """
+        CREATE TABLE o (b STRING) WITH ('connector' = 'file', 'path' = 'o');
+        INSERT INTO o SELECT b FROM u;
+        """
+    )
+    assert (tmp_path / "o").read_text() == '{"op":"+I","b":"x"}\n'
+    (reject,) = map(json.loads, (tmp_path / "rejects").read_text().splitlines())
+    assert (reject["row"], reject["code"], reject["field"]) == (0, "FSQL-E513", "b")
+
+
+def test_the_version_of_an_old_key_ends_where_that_of_the_new_one_begins(tmp_path: Path) -> None:
+    (tmp_path / "u").write_text("".join(f"{line}\n" for line in MOVED))
+    orders = [{"b": b, "at": at} for at in (2000, 4000, 5500, 6500) for b in ("x", "y")]
+    (tmp_path / "orders").write_text("".join(json.dumps(each) + "\n" for each in orders))
+    table = BY_KEY.replace("at TIMESTAMP", "at TIMESTAMP, WATERMARK FOR at AS at")
+    fsql.Session(base_directory=tmp_path, parameters={"key": "b"}).run(
+        table
+        + """
+        CREATE TABLE orders (b STRING, at TIMESTAMP, WATERMARK FOR at AS at)
+            WITH ('connector' = 'file', 'path' = 'orders');
+        CREATE TABLE o (b STRING, at TIMESTAMP, n BIGINT) WITH ('connector' = 'file', 'path' = 'o');
+        INSERT INTO o SELECT q.b, q.at, u.n FROM orders AS q
+            LEFT JOIN u FOR SYSTEM_TIME AS OF q.at ON u.b = q.b;
+        """
+    )
+    rows = map(json.loads, (tmp_path / "o").read_text().splitlines())
+    assert [(each["b"], each["at"][17:19], each["n"]) for each in rows] == [
+        ("x", "02", 1),
+        ("y", "02", None),
+        ("x", "04", 1),
+        ("y", "04", None),
+        ("x", "05", None),
+        ("y", "05", 2),
+        ("x", "06", None),
+        ("y", "06", 3),
+    ]
