@@ -18,10 +18,14 @@ if TYPE_CHECKING:
 
 
 class Inferred(NamedTuple):
-    """What the input of a table says about it: its columns, and options that are not given."""
+    """What the input of a table says about it: its columns, options that are not given, and notes.
+
+    A note says why a column has the type that takes any value.
+    """
 
     columns: tuple[PhysicalColumn, ...]
     options: tuple[TableOption, ...]
+    notes: tuple[str, ...] = ()
 
 
 Infer: TypeAlias = "Callable[[str, Options, Span], Inferred]"

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
     from fsql.compiler.connectors import Options
     from fsql.compiler.logical import SinkTable, Table
-    from fsql.compiler.schema import Schema
     from fsql.connectors.context import OutputStream
+    from fsql.formats.factories import InferredColumns
     from fsql.formats.lines import LineEncoder
     from fsql.formats.settings import Settings
     from fsql.runtime.ports import Split
@@ -66,8 +66,8 @@ def open_source(table: Table, context: ConnectorContext) -> Sequence[Split]:
     return cast("SourceModule", module).open_source(table, settings, context)
 
 
-def infer_columns(options: Options, context: ConnectorContext) -> tuple[Schema, Options]:
-    """Return the columns of a table with these options, and other options, inferred from its input.
+def infer_columns(options: Options, context: ConnectorContext) -> InferredColumns:
+    """Return the columns of a table with these options, other options, and notes, inferred from its input.
 
     Raises:
         FsqlError: E225, if they cannot be inferred; E531, E533 or E535, if the input cannot be read.
@@ -80,7 +80,7 @@ def infer_columns(options: Options, context: ConnectorContext) -> tuple[Schema, 
         raise FsqlError([Diagnostic("E225", message, helps=helps)])
     module: Any = import_module(f"fsql.connectors.{name}.inferred")
     return cast(
-        "tuple[Schema, Options]",
+        "InferredColumns",
         module.infer_columns(settings, context, partition_names(options)),
     )
 

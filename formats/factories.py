@@ -6,7 +6,7 @@ The modules of a format are imported on demand: a job imports only the formats t
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, cast
 
 from fsql.formats.operations import ChangeDecoder
 
@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from fsql.formats.lines import LineDecoder, LineEncoder
     from fsql.formats.settings import Settings
     from fsql.runtime.ports import Release, SourceOffset, SplitReader
+
+InferredColumns: TypeAlias = "tuple[Schema, Options, tuple[str, ...]]"
+"""Columns, options that the input shows, and notes about columns."""
 
 
 class DecoderModule(Protocol):
@@ -69,16 +72,17 @@ def make_encoder(sink: SinkTable, settings: Settings) -> LineEncoder:
     return cast("EncoderModule", module).make_encoder(sink, settings)
 
 
-def infer_line_columns(samples: Sequence[bytes], settings: Settings) -> tuple[Schema, Options]:
+def infer_line_columns(samples: Sequence[bytes], settings: Settings) -> InferredColumns:
     """Return the columns of files of lines; `samples` are the first lines of each file, at least one.
 
-    After the columns come the options that the samples show, and that are not given.
+    After the columns come the options that the samples show, and that are not given, and notes about columns
+    whose values have no common type.
 
     Raises:
         NotInferredError: if they cannot be inferred from the samples.
     """
     module: Any = _module(settings, "inferred")
-    return cast("tuple[Schema, Options]", module.infer_columns(samples, settings))
+    return cast("InferredColumns", module.infer_columns(samples, settings))
 
 
 def infer_file_columns(path: Path, settings: Settings) -> Schema:

@@ -8,8 +8,8 @@ from typing import Final
 _OTHER_FORMS: Final = {
     BOM_UTF16_LE: "UTF-16, not UTF-8",
     BOM_UTF16_BE: "UTF-16, not UTF-8",
-    b"\x1f\x8b": "compressed by gzip, and its name does not end in .gz",
-    b"\x28\xb5\x2f\xfd": "compressed by zstd, and its name does not end in .zst",
+    b"\x1f\x8b": "compressed by gzip",
+    b"\x28\xb5\x2f\xfd": "compressed by zstd",
 }
 
 

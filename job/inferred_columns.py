@@ -29,13 +29,13 @@ def column_inference(script: Script, found: dict[str, str]) -> Infer:
 
     def infer(name: str, options: Options, span: Span) -> Inferred:
         declaration = script.columns.get(name)
+        notes: tuple[str, ...] = ()
         if declaration is None:
-            declaration = _declaration(
-                *infer_columns(options, ConnectorContext(script.base_directory))
-            )
+            columns, shown, notes = infer_columns(options, ConnectorContext(script.base_directory))
+            declaration = _declaration(columns, shown)
         found[name] = declaration
         try:
-            return parse_declaration(declaration, span)
+            return parse_declaration(declaration, span)._replace(notes=notes)
         except FsqlError as error:  # names or a number of columns that no table can have
             message = f'the columns of "{name}" cannot be inferred: {error.diagnostics[0].message}'
             helps = ("declare the columns that are read in CREATE TABLE",)

@@ -27,7 +27,7 @@ from fsql.compiler.logical import Changes
 from fsql.compiler.records import dataclass
 from fsql.compiler.sqltypes import INTEGER_RANGES, Kind
 from fsql.connectors import paths
-from fsql.connectors.file.compression import codec_of
+from fsql.connectors.file.compression import codec_in
 from fsql.connectors.file.shard_files import shard_path
 from fsql.connectors.settings import settings_of
 from fsql.formats.json.keys import read_key
@@ -186,7 +186,7 @@ def _lines(sink: SinkTable, path: Path) -> Iterator[bytes]:
     Raises:
         FsqlError: E531.
     """
-    codec = codec_of(path, settings_of(sink.options).text("compression"))
+    codec = codec_in(path, settings_of(sink.options).text("compression"))
     try:
         with pa.input_stream(path, compression=codec) as stream:
             lines = io.BufferedReader(stream)

@@ -116,6 +116,7 @@ IN_NO_CASE = {
     "W501": "fsql check, where a file is not there; tests/cli/test_input_warnings.py has it",
     "W502": "rejects without a path; tests/cli/test_input_warnings.py has it",
     "W503": "a first row of a file; tests/cli/test_input_warnings.py has it",
+    "W210": "a file with mixed values; tests/cli/test_inferred_columns.py has it",
     "W504": "a first row of a file; tests/cli/test_input_warnings.py has it",
     "W505": "windows without late_path; tests/cli/test_input_warnings.py has it",
     "W507": "the first rows of a file; tests/cli/test_input_warnings.py has it",

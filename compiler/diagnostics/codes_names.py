@@ -251,5 +251,12 @@ NAME_ROWS: Final[tuple[Row, ...]] = (
         "Write STRING; for values that are all numbers, their type.",
         "CREATE TABLE t (payload JSONB) WITH ('connector' = 'blackhole');",
     ),
+    (
+        "W210",
+        "columns take any value",
+        "The values of an inferred column have no common type, or no type of numbers holds their digits.",
+        "Read the column as STRING: a text is itself, any other value its JSON text. Or declare the columns.",
+        'SELECT * FROM \'mixed.jsonl\';  -- a file with {"a": 1} and {"a": "x"}',
+    ),
 )
 """The rows, by code."""

@@ -9,14 +9,17 @@ from __future__ import annotations
 
 import gzip
 import io
+import lzma
 import os
-from typing import TYPE_CHECKING, Final
+import re
+from typing import TYPE_CHECKING, Final, Protocol
 
 import pyarrow as pa
 import xxhash
 
 from fsql.compiler.connectors import COMPRESSION_SUFFIXES
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
+from fsql.connectors import paths
 from fsql.connectors.streams.replay import CHECKED_BYTES, not_replayable, read_hash
 
 if TYPE_CHECKING:
@@ -30,13 +33,57 @@ if TYPE_CHECKING:
 AUTO: Final = "auto"
 NONE: Final = "none"
 _GZIP_LEVEL: Final = 6
+_MAGIC: Final = {
+    "gzip": rb"\x1f\x8b\x08",
+    "zstd": rb"\x28\xb5\x2f\xfd",
+    "bz2": rb"BZh[1-9](1AY&SY|\x17rE8P\x90)",
+    "lz4": rb"\x04\x22\x4d\x18",
+    "xz": rb"\xfd7zXZ\x00",
+}
+"""How files begin, by codec."""
+_MAGIC_BYTES: Final = 16
 
 
 def codec_of(path: Path, option: str) -> str | None:
-    """Return the codec of a file, by the option `compression` or else by its name; None if uncompressed."""
+    """Return the codec of a file that is written: by the option, or else by its name; None if uncompressed.
+
+    Raises:
+        FsqlError: E534, if such files are only read.
+    """
+    if option not in {AUTO, NONE, *COMPRESSION_SUFFIXES.values()}:
+        message = f"files with 'compression' = '{option}' are read, and not written"
+        raise FsqlError([Diagnostic("E534", message, helps=("write 'compression' = 'zstd'",))])
     if option == AUTO:
         return COMPRESSION_SUFFIXES.get(path.suffix.lower())
     return None if option == NONE else option
+
+
+def codec_in(path: Path, option: str) -> str | None:
+    """Return the codec of a file that is read: by its first bytes, unless the option names one.
+
+    Names mislead: archives are renamed, and a server may decompress a file and keep its name.
+
+    Raises:
+        FsqlError: E531, if the file cannot be opened.
+    """
+    if option != AUTO:
+        return None if option == NONE else option
+    try:
+        with path.open("rb") as file:
+            start = file.read(_MAGIC_BYTES)
+    except OSError as error:
+        raise paths.open_error("E531", path, error) from None
+    for codec, magic in _MAGIC.items():
+        if re.match(magic, start, re.DOTALL):
+            return codec
+    return None
+
+
+class Readable(Protocol):
+    """A stream of bytes."""
+
+    def read(self, size: int, /) -> bytes:
+        """Return up to `size` bytes, b"" at the end."""
 
 
 class CompressedBlocks:
@@ -61,7 +108,7 @@ class CompressedBlocks:
         try:
             self._identity = _identity(descriptor)
             self._check(source_offset)
-            self._stream = pa.CompressedInputStream(pa.PythonFile(self._file, "r"), codec)
+            self._stream = _decompressed(self._file, codec)
             self._skip(source_offset)
         except OSError as error:
             raise self._read_error(error) from None
@@ -77,7 +124,7 @@ class CompressedBlocks:
         """
         try:
             data: bytes = self._stream.read(self._block_bytes)
-        except (OSError, pa.ArrowInvalid) as error:
+        except (OSError, EOFError, lzma.LZMAError, pa.ArrowInvalid) as error:
             raise self._read_error(error) from None
         return data
 
@@ -136,6 +183,13 @@ class CompressedLines:
             return gzip.compress(data, _GZIP_LEVEL, mtime=0)
         compressed: bytes = pa.compress(data, self._codec, asbytes=True)
         return compressed
+
+
+def _decompressed(file: io.FileIO, codec: str) -> Readable:
+    """Return the decompressed bytes of a file; Arrow has no xz."""
+    if codec == "xz":
+        return lzma.open(file)
+    return pa.CompressedInputStream(pa.PythonFile(file, "r"), codec)
 
 
 def _identity(descriptor: int) -> str:

@@ -10,7 +10,7 @@ from fsql.compiler.connectors import Layout
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.compiler.schema import Column
 from fsql.compiler.sqltypes import BIGINT, DATE, STRING
-from fsql.connectors.file.compression import codec_of
+from fsql.connectors.file.compression import codec_in
 from fsql.connectors.file.found_files import find_files
 from fsql.connectors.file.partitions import partition_text, searched_path
 from fsql.connectors.file.source import FileSplit
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from fsql.compiler.sqltypes import SqlType
     from fsql.connectors.context import ConnectorContext
     from fsql.connectors.file.found_files import FoundFile
+    from fsql.formats.factories import InferredColumns
     from fsql.formats.settings import Settings
 
 _FILES: Final = 8
@@ -37,11 +38,11 @@ _BYTES: Final = 1 << 20
 
 def infer_columns(
     settings: Settings, context: ConnectorContext, partitions: Sequence[str] = ()
-) -> tuple[Schema, Options]:
+) -> InferredColumns:
     """Return the columns of the files that the path names, then the partition columns with these names.
 
     A field of the records with the name of a partition column is not a column.  The options are those of the
-    format that the files show, and that are not given.
+    format that the files show, and that are not given; notes are about columns without a common type.
 
     Raises:
         FsqlError: E225, if the columns cannot be inferred; E531, E533, E535 or E543, if the files cannot be
@@ -53,18 +54,21 @@ def infer_columns(
     if settings.reads_changes or has_envelope(settings):
         raise _inference_error(found[0], NotInferredError("its records are changes"))
     options: Options = ()
+    notes: tuple[str, ...] = ()
     try:
         if has_layout(settings, Layout.FILE):
             columns = infer_file_columns(found[0].path, settings)
         else:
-            columns, options = infer_line_columns(_samples(found[:_FILES], settings), settings)
+            columns, options, notes = infer_line_columns(
+                _samples(found[:_FILES], settings), settings
+            )
         folders = {name.lower() for name in partitions}
         columns = tuple(each for each in columns if each.name.lower() not in folders)
         columns = (*columns, *(Column(name, _type_in(found, name)) for name in partitions))
         _check_names(columns)
     except NotInferredError as error:
         raise _inference_error(found[0], error) from None
-    return columns, options
+    return columns, options, notes
 
 
 def _type_in(found: Sequence[FoundFile], name: str) -> SqlType:
@@ -104,7 +108,7 @@ def _inference_error(file: FoundFile, reason: NotInferredError) -> FsqlError:
 def _samples(found: Sequence[FoundFile], settings: Settings) -> list[bytes]:
     option = settings.text("compression")
     decoder = make_decoder((), settings)
-    splits = [FileSplit(name, path, decoder, codec_of(path, option)) for name, path in found]
+    splits = [FileSplit(name, path, decoder, codec_in(path, option)) for name, path in found]
     return [_text_of(split.first_bytes(_BYTES)) for split in splits]
 
 

@@ -32,8 +32,9 @@ CONNECTOR: Final = Connector(
         Option(
             "compression",
             OptionKind.CHOICE,
-            "`auto` follows the name: `.gz` is gzip, `.zst` is zstd",
-            ("auto", "none", "gzip", "zstd"),
+            "`auto`: by the first bytes of a file that is read, by the name of one that is written"
+            " (`.gz`, `.zst`); bz2, lz4 and xz are only read",
+            ("auto", "none", "gzip", "zstd", "bz2", "lz4", "xz"),
             default="auto",
         ),
         Option(

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 from fsql.compiler.connectors import Layout
 from fsql.compiler.records import dataclass
 from fsql.connectors import paths
-from fsql.connectors.file.compression import CompressedBlocks, codec_of
+from fsql.connectors.file.compression import CompressedBlocks, codec_in
 from fsql.connectors.file.following.opening import check_followed, followed_root, open_follower
 from fsql.connectors.file.following.places import LoggedPlaces
 from fsql.connectors.file.found_files import find_files
@@ -141,7 +141,7 @@ def open_source(table: Table, settings: Settings, context: ConnectorContext) -> 
         splits = [make_split(name, path, columns, settings, read) for name, path in found]
     else:
         decoder, option = make_decoder(columns, settings), settings.text("compression")
-        splits = [FileSplit(name, path, decoder, codec_of(path, option)) for name, path in found]
+        splits = [FileSplit(name, path, decoder, codec_in(path, option)) for name, path in found]
     for split in splits:
         split.check()
     if not keys:

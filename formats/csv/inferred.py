@@ -8,14 +8,16 @@ from typing import TYPE_CHECKING, Final
 from fsql.compiler.functions.casts import cast_value
 from fsql.compiler.functions.failure import RowFailure
 from fsql.compiler.schema import Column
-from fsql.compiler.sqltypes import BOOLEAN, DOUBLE, NULL, STRING, SqlType
+from fsql.compiler.sqltypes import BOOLEAN, DOUBLE, NULL, STRING
 from fsql.formats.csv.header import DELIMITERS
 from fsql.formats.csv.records import Dialect, Field, split_record
 from fsql.formats.inferred_types import (
+    Mixed,
     NotInferredError,
-    common_type,
+    Seen,
+    common,
     declared_type,
-    type_of_number,
+    number_seen,
     type_of_text,
 )
 from fsql.formats.malformed import MalformedError, decode_utf8
@@ -23,8 +25,8 @@ from fsql.formats.malformed import MalformedError, decode_utf8
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from fsql.compiler.connectors import Options
     from fsql.compiler.schema import Schema
+    from fsql.formats.factories import InferredColumns
     from fsql.formats.settings import Settings
 
 _LINES_MAX: Final = 100
@@ -34,7 +36,7 @@ _EXAMINED: Final = 100
 """The number of records that show the delimiter."""
 
 
-def infer_columns(samples: Sequence[bytes], settings: Settings) -> tuple[Schema, Options]:
+def infer_columns(samples: Sequence[bytes], settings: Settings) -> InferredColumns:
     """Return the columns; without a header they are `column1` and so on.
 
     Malformed records are skipped, because reading reports them.  A number with a leading zero is a text,
@@ -48,7 +50,9 @@ def infer_columns(samples: Sequence[bytes], settings: Settings) -> tuple[Schema,
     if not settings.gives("delimiter"):
         delimiter = _shown_delimiter(samples[0], dialect)
     options = () if delimiter == dialect.delimiter else (("delimiter", delimiter),)
-    return _columns(_records(samples[0], dialect._replace(delimiter=delimiter)), settings), options
+    records = _records(samples[0], dialect._replace(delimiter=delimiter))
+    columns, notes = _columns(records, settings)
+    return columns, options, notes
 
 
 def _shown_delimiter(sample: bytes, dialect: Dialect) -> str:
@@ -66,7 +70,7 @@ def _shown_delimiter(sample: bytes, dialect: Dialect) -> str:
     return dialect.delimiter
 
 
-def _columns(records: Iterator[list[Field]], settings: Settings) -> Schema:
+def _columns(records: Iterator[list[Field]], settings: Settings) -> tuple[Schema, tuple[str, ...]]:
     first = next(records, None)
     if first is None:
         raise NotInferredError("it has no record")
@@ -76,14 +80,20 @@ def _columns(records: Iterator[list[Field]], settings: Settings) -> Schema:
     ]
     if not all(names):
         raise NotInferredError(f"column {names.index('') + 1} of its header has no name")
-    types = [NULL if has_header else _type_of(field, settings) for field in first]
+    types: list[Seen] = [NULL if has_header else _seen(field, settings) for field in first]
     for record in records:
         if len(record) == len(types):
             types = [
-                common_type(known, _type_of(field, settings)) or STRING
+                common(known, _seen(field, settings))
                 for known, field in zip(types, record, strict=True)
             ]
-    return tuple(Column(name, declared_type(each)) for name, each in zip(names, types, strict=True))
+    notes: list[str] = []
+    columns = []
+    for name, seen in zip(names, types, strict=True):
+        # Texts of several types are a plain STRING: in CSV every value is a text.
+        sql_type = STRING if isinstance(seen, Mixed) else declared_type(seen, name, notes)
+        columns.append(Column(name, sql_type))
+    return tuple(columns), tuple(notes)
 
 
 def _records(sample: bytes, dialect: Dialect) -> Iterator[list[Field]]:
@@ -104,7 +114,7 @@ def _records(sample: bytes, dialect: Dialect) -> Iterator[list[Field]]:
         waiting = []
 
 
-def _type_of(field: Field, settings: Settings) -> SqlType:
+def _seen(field: Field, settings: Settings) -> Seen:
     text = field.text
     if not field.quoted and text == settings.text("null"):
         return NULL
@@ -112,18 +122,18 @@ def _type_of(field: Field, settings: Settings) -> SqlType:
         return BOOLEAN
     digits = text.lstrip("-")
     if digits.removeprefix(".")[:1].isdecimal():
-        return _type_of_digits(text, digits)
+        return _digits_seen(text, digits)
     return STRING
 
 
-def _type_of_digits(text: str, digits: str) -> SqlType:
-    """Return the type of a text that is `digits` and what follows them, after a sign."""
+def _digits_seen(text: str, digits: str) -> Seen:
+    """Return what is known of a text that is `digits` and what follows them, after a sign."""
     if digits[0] == "0" and digits[1:2].isdecimal():
         return type_of_text(text)  # such as a code, 007
     if digits.isascii() and digits.isdecimal():
-        return type_of_number(text)
+        return number_seen(text)
     try:
         cast_value(text, STRING, DOUBLE)
     except RowFailure:
         return type_of_text(text)
-    return DOUBLE
+    return number_seen(text)

@@ -13,7 +13,8 @@ FORMAT: Final = Format(
     takes_changes=True,
     options=(RECORD_LENGTH,),
     notes="""\
-Fields are matched to columns by name.  Unknown fields are ignored, missing ones are NULL.  An object or array
-in a STRING column is its [compact text](language.md#json-in-a-string); nothing else is converted silently.
+Fields are matched to columns by name.  Unknown fields are ignored, missing ones are NULL.  A STRING
+column [takes any value](language.md#json-in-a-string): an object or array is its compact text, a number or
+boolean is as it is written; nothing else is converted silently.
 """,
 )

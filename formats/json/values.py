@@ -132,7 +132,7 @@ def _value(  # noqa: C901, PLR0911 - one for each kind
             for name, each in sql_type.fields
             if name in value
         }
-    if kind is Kind.STRING and isinstance(value, str | dict | list):
+    if kind is Kind.STRING:
         return value if isinstance(value, str) else nested_text(value)
     if kind is Kind.BOOLEAN and isinstance(value, bool):
         return value

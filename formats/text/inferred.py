@@ -10,12 +10,11 @@ from fsql.compiler.sqltypes import STRING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from fsql.compiler.connectors import Options
-    from fsql.compiler.schema import Schema
+    from fsql.formats.factories import InferredColumns
     from fsql.formats.settings import Settings
 
 
-def infer_columns(samples: Sequence[bytes], settings: Settings) -> tuple[Schema, Options]:
-    """Return the column `line` and no options; it does not depend on the lines."""
+def infer_columns(samples: Sequence[bytes], settings: Settings) -> InferredColumns:
+    """Return the column `line` no options and no notes; it does not depend on the lines."""
     del samples, settings
-    return (Column("line", STRING),), ()
+    return (Column("line", STRING),), (), ()

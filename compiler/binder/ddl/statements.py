@@ -206,6 +206,11 @@ def _with_inferred_columns(
         inferred = context.infer(name.name, given, name.span)
     except FsqlError as error:
         raise Refusal(replace(error.diagnostics[0], primary=Label(name.span))) from None
+    if inferred.notes:
+        label = Label(name.span, "its columns are inferred")
+        helps = ("to have other types, declare the columns that are read in CREATE TABLE",)
+        message = f'columns of "{name.name}" take any value'
+        context.report.warn(Diagnostic("W210", message, label, notes=inferred.notes, helps=helps))
     if options.format is not None and options.format.name == "csv":
         warn_of_values_in_header(inferred.columns, options, name.span, context)
     table = replace(

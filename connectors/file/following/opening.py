@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from fsql.compiler.connectors import FOLLOW, Layout
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.compiler.durations import duration_us
-from fsql.connectors.file.compression import codec_of
+from fsql.connectors.file.compression import codec_in
 from fsql.connectors.file.following.follower import Follower, FollowOptions
 from fsql.connectors.file.following.records import WholeRecords
 from fsql.connectors.file.found_files import find_files, is_pattern, list_files, pattern_root
@@ -79,7 +79,7 @@ def _finder(settings: Settings, context: ConnectorContext) -> Callable[[], Seque
 
     def find() -> Sequence[FoundFile]:
         found = list_files(path, pattern=pattern)
-        plain = [each for each in found if codec_of(each.path, option) is None]
+        plain = [each for each in found if codec_in(each.path, option) is None]
         for each in plain:  # a directory may contain links to other places
             context.resolve(str(each.path))
         return plain

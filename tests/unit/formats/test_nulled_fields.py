@@ -116,11 +116,11 @@ def test_the_kind_of_a_change_is_never_null(tmp_path: Path) -> None:
         "INSERT INTO o SELECT k, v FROM u;"
     )
     assert (tmp_path / "o").read_text() == (
-        '{"op":"+I","k":1,"v":"a"}\n{"op":"+I","k":2,"v":null}\n'
+        '{"op":"+I","k":1,"v":"a"}\n{"op":"+I","k":2,"v":"7"}\n'
     )
     rejects = map(json.loads, (tmp_path / "rejects").read_text().splitlines())
     assert [(each["row"], each["code"], each["field"]) for each in rejects] == [
-        (1, "FSQL-E513", "op"),
+        (1, "FSQL-E524", "op"),
         (2, "FSQL-E524", "op"),
     ]
 
