@@ -111,8 +111,9 @@ class RowPattern(Node):
 
     `conditions` has one for each variable, None for always; it is over the `width` fields of the row and then
     `navigations`, which read the match up to the row, as if the row had that variable.  A condition that
-    fails is not TRUE.  A match lasts at most `within_us`.  `skip_variables` are those of `SkipTo.FIRST` and
-    `LAST`; if the match has no such row, or begins with it, the next match may begin at the next row.
+    fails is not TRUE.  A match lasts at most `within_us`: a microsecond less than WITHIN, which excludes its
+    bound.  `skip_variables` are those of `SkipTo.FIRST` and `LAST`; if the match has no such row, or begins
+    with it, the next match may begin at the next row.
     """
 
     names: tuple[str, ...]

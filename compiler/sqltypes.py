@@ -252,6 +252,10 @@ TIMESTAMP_MIN: Final = -62_135_596_800_000_000
 """0001-01-01T00:00:00Z in microseconds."""
 TIMESTAMP_MAX: Final = 253_402_300_799_999_999
 """9999-12-31T23:59:59.999999Z in microseconds."""
+EVENT_TIME_MIN: Final = -62_104_060_800_000_000
+"""The year 2: windows and bounds of time before event time are timestamps as well."""
+EVENT_TIME_MAX: Final = 253_370_764_799_999_999
+"""The end of the year 9998: windows and bounds of time after event time are timestamps as well."""
 
 
 def has_range_of(wide: Kind, narrow: Kind) -> bool:

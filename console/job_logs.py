@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections import deque
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final, TypeGuard
 
 import click
 
@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from fsql.deployment.directory import JobDirectory
 
 _POLL_SECONDS: Final = 0.2
+_SECONDS_END: Final = 253_402_300_800
+"""The end of the year 9999, in seconds since 1970."""
 
 
 def print_logs(job: JobDirectory, lines: int, *, follow: bool, as_json: bool) -> None:
@@ -52,14 +54,26 @@ def _format(line: str, *, as_json: bool) -> str:
         fields = json.loads(line)
     except ValueError:
         fields = None
-    if not isinstance(fields, dict) or "event" not in fields:
+    if not _is_event(fields):
         return json.dumps({"ts": None, "event": "output", "line": line}) if as_json else line
     if as_json:
         return line
-    when = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(fields.pop("ts", 0)))
+    when = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(fields.pop("ts")))
     event = fields.pop("event")
     rest = " ".join(f"{name}={_value(value)}" for name, value in fields.items())
     return f"{when} {event} {rest}".rstrip()
+
+
+def _is_event(fields: object) -> TypeGuard[dict[str, Any]]:
+    """Return whether a line is an event of the job.
+
+    A job that writes rows to its standard streams may have a column "event"; only its own events have a time
+    in seconds as well.
+    """
+    if not isinstance(fields, dict) or not isinstance(fields.get("event"), str):
+        return False
+    seconds = fields.get("ts")
+    return type(seconds) in {int, float} and 0 <= seconds < _SECONDS_END
 
 
 def _value(value: object) -> str:

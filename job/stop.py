@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 _OF_EXPRESSIONS: Final = range(501, 511)
 """The codes of expressions that fail on a row; those of malformed rows follow."""
+_OUT_OF_RANGE: Final = "E504"
 _REJECT_HELP: Final = "to skip such rows, set 'on_error' = 'reject' and 'rejects_path' = '…'"
 
 
@@ -78,7 +79,8 @@ def stop_error(
         at = place_of(split, row, resumed.get((ordinal, number))) or at
         if stopped.code in _OF_EXPRESSIONS:
             message += f": {CODES[code].title}"
-            helps = ("correct the row: event time cannot be NULL", _REJECT_HELP)
+            needed = "is in the years 2 to 9998" if code == _OUT_OF_RANGE else "cannot be NULL"
+            helps = (f"correct the row: event time {needed}", _REJECT_HELP)
     error = Diagnostic(code, message, notes=tuple(notes), helps=helps)
     return FsqlError([error], SourceText(f"{_source_name(split, at.file)}{_line(at)}", ""))
 

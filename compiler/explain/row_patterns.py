@@ -37,7 +37,7 @@ def row_pattern_text(
     parts.append(f"AFTER MATCH SKIP {_skip_text(pattern)}")
     parts.append(f"PATTERN ({_part_text(pattern.pattern, pattern.names)})")
     if pattern.within_us is not None:
-        parts.append(f"WITHIN {interval_text(pattern.within_us)}")
+        parts.append(f"WITHIN {interval_text(pattern.within_us + 1)}")
     conditions = [
         f"{name_text(name)} AS {expression_text(condition, names)}"
         for name, condition in zip(pattern.names, pattern.conditions, strict=True)

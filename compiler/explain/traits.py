@@ -110,7 +110,7 @@ def _open_matches(pattern: RowPattern, keys: Sequence[Expression]) -> str:
     each = " per partition" if keys else ""
     most = most_rows(pattern.pattern)
     if pattern.within_us is not None:
-        return f"the rows of open matches, of up to {interval_text(pattern.within_us)}{each}"
+        return f"the rows of open matches, of up to {interval_text(pattern.within_us + 1)}{each}"
     if most is None:
         return f"the rows of open matches{each}, unbounded"
     return f"the rows of open matches, up to {most:,}{each}" + (", unbounded" if keys else "")

@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from fsql.compiler.functions.timestamps import format_timestamp
 from fsql.compiler.logical import Table, TimeKind
-from fsql.compiler.sqltypes import TIMESTAMP
+from fsql.compiler.sqltypes import EVENT_TIME_MAX, EVENT_TIME_MIN, TIMESTAMP
 from fsql.runtime.arrow_types import arrow_type
 from fsql.runtime.batch import END, START, TIME_START, Batch, Root, origin
 from fsql.runtime.dataflow.event_times import EventTimes
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
 NULL_EVENT_TIME = 521
 EVENT_TIME_AHEAD = 522
+EVENT_TIME_OUTSIDE = 504
 
 _TIMES_OF_CLOCKS: Final = (TimeKind.EVENT, TimeKind.ARRIVAL)
 BOUNDARIES_MAX: Final = 256
@@ -176,6 +177,9 @@ class Front:
             failed = np.zeros(len(rows), np.int16) if result.failed is None else result.failed
             if valid is not None:
                 failed = np.where((failed == 0) & ~valid, NULL_EVENT_TIME, failed)
+            outside = (failed == 0) & ((times < EVENT_TIME_MIN) | (times > EVENT_TIME_MAX))
+            dead_letters += [_outside(rows[i], times[i]) for i in np.flatnonzero(outside)]
+            failed = np.where(outside, EVENT_TIME_OUTSIDE, failed)
             if chunk.time_at_most is not None:
                 ahead = (failed == 0) & (times > chunk.time_at_most)
                 dead_letters += [
@@ -183,7 +187,7 @@ class Front:
                 ]
                 failed = np.where(ahead, EVENT_TIME_AHEAD, failed)
             if failed.any():
-                without = np.flatnonzero((failed != 0) & (failed != EVENT_TIME_AHEAD))
+                without = np.flatnonzero((failed != 0) & (failed != EVENT_TIME_AHEAD) & ~outside)
                 dead_letters += [_no_event_time(rows[i], failed[i]) for i in without]
                 kept = np.flatnonzero(failed == 0)
                 picked = Batch(columns, rows, rows, ()).take(kept)
@@ -325,6 +329,11 @@ def _ahead(row: int, time: int, time_at_most: int) -> DeadLetter:
         " which is as far ahead of the clock as 'max_ahead' allows"
     )
     return DeadLetter(int(row), -1, -1, EVENT_TIME_AHEAD, "", reason, "")
+
+
+def _outside(row: int, time: int) -> DeadLetter:
+    reason = f"the event time {format_timestamp(int(time))} is outside of the years 2 to 9998"
+    return DeadLetter(int(row), -1, -1, EVENT_TIME_OUTSIDE, "", reason, "")
 
 
 def _no_event_time(row: int, code: int) -> DeadLetter:

@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Final
 from fsql.compiler.functions.casts import cast_value
 from fsql.compiler.functions.evaluate import evaluate
 from fsql.compiler.functions.failure import RowFailure
+from fsql.compiler.functions.timestamps import format_timestamp
 from fsql.compiler.logical import TimeKind
+from fsql.compiler.sqltypes import EVENT_TIME_MAX, EVENT_TIME_MIN
 from fsql.runtime.batch import TIME_START, Root, origin
 from fsql.runtime.model.item import Failure, Row
 from fsql.runtime.ports import DeadLetter
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     from fsql.runtime.model.item import Values
 
 NO_EVENT_TIME: Final = 521
+EVENT_TIME_OUTSIDE: Final = 504
 
 
 def arrivals(
@@ -75,4 +78,7 @@ def _event_time(expression: Expression, row: Row, number: int) -> int | DeadLett
     if time is None:
         return DeadLetter(number, -1, -1, code, field="", reason=reason, excerpt="")
     assert isinstance(time, int)
+    if not EVENT_TIME_MIN <= time <= EVENT_TIME_MAX:
+        reason = f"the event time {format_timestamp(time)} is outside of the years 2 to 9998"
+        return DeadLetter(number, -1, -1, EVENT_TIME_OUTSIDE, field="", reason=reason, excerpt="")
     return time

@@ -334,11 +334,11 @@ def test_what_failed_is_marked(folder: Path, item: str, said: str) -> None:
 
 
 def test_a_window_beyond_all_times_is_marked(folder: Path) -> None:
-    (folder / "t.jsonl").write_text('{"at":"9999-12-31T23:59:59Z"}\n')
+    (folder / "t.jsonl").write_text('{"at":"9998-12-31T23:59:59Z"}\n')
     script = (
         "CREATE TABLE t (at TIMESTAMP, WATERMARK FOR at)"
         " WITH ('connector' = 'file', 'path' = 't.jsonl');\n"
-        "SELECT at FROM TUMBLE(t, at, INTERVAL '1' HOUR)"
+        "SELECT at FROM TUMBLE(t, at, INTERVAL '1000' DAY)"
     )
     code, _, err = fsql("run", "-q", "-e", script)
     assert code == 3
@@ -346,8 +346,8 @@ def test_a_window_beyond_all_times_is_marked(folder: Path) -> None:
         'error[FSQL-E504]: timestamp out of range, caused by a row of table "t"',
         " --> <command line>:2:16",
         "  |",
-        "2 | SELECT at FROM TUMBLE(t, at, INTERVAL '1' HOUR)",
-        "  |                ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ TIMESTAMP outside of the years 1 to 9999",
+        "2 | SELECT at FROM TUMBLE(t, at, INTERVAL '1000' DAY)",
+        "  |                ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ TIMESTAMP outside of the years 1 to 9999",
     ]
 
 

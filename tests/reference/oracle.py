@@ -14,6 +14,7 @@ wrong in the plan itself (parser, binder): there it evaluates the same mistake.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import date
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from fsql.compiler import logical
@@ -43,6 +44,9 @@ TIME_START: Final = -(2**63) + 1
 START: Final[Root] = (TIME_START, -2)
 """Before every position."""
 NO_EVENT_TIME: Final = 521
+OUT_OF_RANGE: Final = 504
+YEAR_2: Final = (date(2, 1, 1) - date(1970, 1, 1)).days * 86_400_000_000
+YEAR_9999: Final = (date(9999, 1, 1) - date(1970, 1, 1)).days * 86_400_000_000
 
 
 class LateRow(NamedTuple):
@@ -215,7 +219,9 @@ def time_of(event_time: Expression, row: Values) -> tuple[int, int | None]:
     except FailureError as failure:
         return TIME_START, failure.code
     assert value is None or isinstance(value, int)
-    return (TIME_START, NO_EVENT_TIME) if value is None else (value, None)
+    if value is None:
+        return TIME_START, NO_EVENT_TIME
+    return (value, None) if YEAR_2 <= value < YEAR_9999 else (TIME_START, OUT_OF_RANGE)
 
 
 def evaluate_job(job: logical.Job, inputs: Inputs, *, literal: bool = False) -> OracleResult:

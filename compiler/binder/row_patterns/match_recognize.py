@@ -247,14 +247,15 @@ def _within(written: syntax.Expression | None, zone: str) -> int | None:
     if written is None:
         return None
     within = constant_interval_us(written, zone)
-    if within is None or not 0 <= within <= WINDOW_US_MAX:
+    if within is None or not 0 < within <= WINDOW_US_MAX:
         raise refusal(
             "E307",
-            "WITHIN must be a constant INTERVAL of up to 100 years",
+            "WITHIN must be a constant INTERVAL above 0 and of up to 100 years",
             written.span,
             help="write WITHIN INTERVAL '1' HOUR",
         )
-    return within
+    # As in Flink, the last row of a match is less than WITHIN after its first.
+    return within - 1
 
 
 def _conditions(
