@@ -73,7 +73,9 @@ def _is_event(fields: object) -> TypeGuard[dict[str, Any]]:
     if not isinstance(fields, dict) or not isinstance(fields.get("event"), str):
         return False
     seconds = fields.get("ts")
-    return type(seconds) in {int, float} and 0 <= seconds < _SECONDS_END
+    if isinstance(seconds, bool) or not isinstance(seconds, int | float):
+        return False
+    return 0 <= seconds < _SECONDS_END
 
 
 def _value(value: object) -> str:
