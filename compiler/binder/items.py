@@ -292,16 +292,8 @@ def _item_meant(
     fields = binder.scope.find(name)
     if not apply_alias:
         return None
-    if fields and apply_alias[0].expression is not fields[0].expression:
-        raise refusal(
-            "E204",
-            f'"{name.name}" is a column and the name of a select item',
-            element.span,
-            help=f"write {fields[0].qualifier}.{name.name} for the column"
-            if fields[0].qualifier
-            else "rename the select item",
-        )
-    return apply_alias[0]
+    # As in PostgreSQL, a name in GROUP BY is a column of the input before it is an alias.
+    return None if fields else apply_alias[0]
 
 
 def _check_key(item: Item, span: Span) -> Expression:

@@ -170,7 +170,9 @@ def _round_to_places(arguments: Types) -> Match | None:
             raise OutOfRangeFailure(result)
         return nearest
 
-    signature = Signature((given, BIGINT), result, scalar, fallible=True)
+    # Rounding takes at most one digit more, which the result has unless it has all digits before.
+    full = given.precision == DECIMAL_DIGITS_MAX
+    signature = Signature((given, BIGINT), result, scalar, fallible=full)
     return Match(signature, (given, BIGINT), result)
 
 

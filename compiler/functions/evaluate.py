@@ -27,6 +27,7 @@ from fsql.compiler.functions.casts import cast_fallible, cast_value, try_cast_va
 from fsql.compiler.functions.comparison import LAZY
 from fsql.compiler.functions.failure import RowFailure
 from fsql.compiler.functions.table import FUNCTIONS, match_call
+from fsql.compiler.functions.value_ranges import Ranges, add_range, cannot_fail
 from fsql.compiler.node import walk
 from fsql.compiler.sqltypes import Kind
 
@@ -172,11 +173,42 @@ def fallible(expression: Expression) -> bool:
 
     An expression that cannot fail may be evaluated earlier, later, or on more rows than written.
     """
-    return any(fallible_by_itself(node) for node in walk(expression))
+    return _first_fallible(expression) is not None
 
 
 def fallible_by_itself(node: object) -> bool:
     """Return whether a node may fail apart from its operands; False is a proof."""
+    if not _declared_fallible(node):
+        return False
+    assert isinstance(node, Expression)
+    ranges = _ranges_below(node)
+    return not _holds(node, ranges)
+
+
+def _first_fallible(expression: Expression) -> Expression | None:
+    """Return the first part, operands first, that may fail; None if no part can."""
+    suspects = {part for part in walk(expression) if _declared_fallible(part)}
+    if not suspects:
+        return None
+    ranges: Ranges = {}
+    for part in walk(expression):
+        if isinstance(part, Expression):
+            if part in suspects and not _holds(part, ranges):
+                return part
+            add_range(part, ranges)
+    return None
+
+
+def _ranges_below(node: Expression) -> Ranges:
+    ranges: Ranges = {}
+    for part in walk(node):
+        if isinstance(part, Expression) and part is not node:
+            add_range(part, ranges)
+    return ranges
+
+
+def _declared_fallible(node: object) -> bool:
+    """Return whether a node may fail as its function or cast is declared, for some operands."""
     match node:
         case Call(function=name) if name in LAZY:
             return False
@@ -188,6 +220,26 @@ def fallible_by_itself(node: object) -> bool:
             return fallible(body.expression)
         case _:
             return False
+
+
+def _holds(node: Expression, ranges: Ranges) -> bool:
+    """Return whether the operands of a node prove that it does not fail: as constants, or by their ranges."""
+    match node:
+        case Call(arguments=arguments):
+            operands = arguments
+        case Cast(argument=argument):
+            operands = (argument,)
+        case _:
+            return False
+    if cannot_fail(node, ranges):
+        return True
+    if not all(isinstance(operand, Literal) for operand in operands):
+        return False
+    try:
+        evaluate(node, ())
+    except RowFailure:
+        return False
+    return True
 
 
 _COMPUTED: Final = (Literal, Call, Cast, TryCast, Case, FieldAccess, InSet, LambdaCall)

@@ -53,12 +53,12 @@ def numbers(span: Span, *tokens: Token | None) -> tuple[int, ...]:
     """
     texts = [token.text for token in tokens if token is not None]
     if not all(text.isdigit() and len(text) <= _DIGITS_MAX for text in texts):
-        label = Label(span, "not a whole number of at most four digits")
+        label = Label(span, "not a whole number of at most ten digits")
         raise FsqlError([Diagnostic("E113", "the size of a type is a whole number", label)])
     return tuple(map(int, texts))
 
 
-_DIGITS_MAX: Final = 4
+_DIGITS_MAX: Final = 10
 
 
 def time_zone(_span: Span, preposition: Token, local: Token | None = None) -> str:
