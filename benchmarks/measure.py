@@ -24,8 +24,9 @@ from fsql.benchmarks.baseline import seconds_of
 from fsql.connectors.file.output_files import Existing
 from fsql.job.compilation import compile_job
 from fsql.job.outputs import open_outputs
-from fsql.job.planning import RunOptions, choose_plan, open_splits
+from fsql.job.planning import RunOptions, choose_plan
 from fsql.job.script_file import read_script
+from fsql.job.sources import open_splits
 from fsql.runtime.dataflow.barrier import Released
 from fsql.runtime.dataflow.metrics import slowest
 from fsql.runtime.drivers.local import Edges, LocalRun

@@ -21,8 +21,9 @@ from fsql.benchmarks.nexmark_events import write_events
 from fsql.connectors.file.output_files import Existing
 from fsql.job.compilation import compile_job
 from fsql.job.outputs import open_outputs
-from fsql.job.planning import RunOptions, choose_plan, open_splits
+from fsql.job.planning import RunOptions, choose_plan
 from fsql.job.script_file import script_of_text
+from fsql.job.sources import open_splits
 from fsql.runtime.dataflow.metrics import slowest
 from fsql.runtime.drivers.local import Edges, LocalRun
 from fsql.runtime.drivers.memory import collect_less_often, keep_freed_memory

@@ -6,14 +6,13 @@ The modules of a connector are imported on demand, so that a job loads only the 
 from __future__ import annotations
 
 from importlib import import_module
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from fsql.compiler.connectors import Layout
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.connectors.context import ConnectorContext
 from fsql.connectors.file.metadata import partition_names
-from fsql.connectors.file.shard_files import shard_encoder
-from fsql.connectors.released_lines import ReleasedLines
 from fsql.connectors.settings import has_envelope, has_layout, settings_of
 from fsql.formats.factories import make_encoder
 
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
     from fsql.compiler.connectors import Options
     from fsql.compiler.logical import SinkTable, Table
     from fsql.connectors.context import OutputStream
+    from fsql.connectors.released_lines import ReleasedLines
     from fsql.formats.factories import InferredColumns
     from fsql.formats.lines import LineEncoder
     from fsql.formats.settings import Settings
@@ -64,6 +64,21 @@ def open_source(table: Table, context: ConnectorContext) -> Sequence[Split]:
     settings = settings_of(table.options)
     module = import_module(f"fsql.connectors.{settings.connector.name}.source")
     return cast("SourceModule", module).open_source(table, settings, context)
+
+
+def check_source(table: Table, context: ConnectorContext) -> None:
+    """Check that a source can be opened, without its decoder where that can tell nothing more.
+
+    Raises:
+        FsqlError: E531, E533, E534 or E543, if it cannot be opened.
+    """
+    settings = settings_of(table.options)
+    package = f"fsql.connectors.{settings.connector.name}"
+    if find_spec(f"{package}.inputs") is not None:
+        module: Any = import_module(f"{package}.inputs")
+        if module.check_inputs(table, settings, context):
+            return
+    open_source(table, context)
 
 
 def infer_columns(options: Options, context: ConnectorContext) -> InferredColumns:
@@ -114,6 +129,8 @@ def sink_lines(sink: SinkTable) -> ReleasedLines:
     Raises:
         FsqlError: E534, if its format cannot represent its changes.
     """
+    from fsql.connectors.released_lines import ReleasedLines  # a reader needs no encoder
+
     return ReleasedLines(make_encoder(sink, settings_of(sink.options)))
 
 
@@ -127,6 +144,8 @@ def make_row_encoder(sink: SinkTable) -> LineEncoder | None:
     """
     settings = settings_of(sink.options)
     if sink.shards is not None:
+        from fsql.connectors.file.shard_files import shard_encoder
+
         return shard_encoder(sink)
     messages = settings.connector.rows_are_messages
     if messages or not has_layout(settings, Layout.LINES) or has_envelope(settings):

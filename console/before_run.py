@@ -12,7 +12,8 @@ if TYPE_CHECKING:
 
     from fsql.console.reporter import Reporter
     from fsql.job.compilation import Compiled
-    from fsql.job.planning import RunOptions, Splits
+    from fsql.job.planning import RunOptions
+    from fsql.job.sources import Splits
 
 
 def print_warnings(compiled: Compiled, splits: Splits, reporter: Reporter) -> None:

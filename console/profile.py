@@ -18,8 +18,8 @@ from fsql.console.stats import TextRows, short_time
 from fsql.console.text_table import text_table
 from fsql.job.compilation import compile_job
 from fsql.job.explain_stage import check_output
-from fsql.job.planning import open_splits
 from fsql.job.profile import SparkTables, profile_input, tables_not_at_rest
+from fsql.job.sources import open_splits
 from fsql.optimizer.collectors.profile_file import profile_bytes
 
 if TYPE_CHECKING:

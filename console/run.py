@@ -19,8 +19,8 @@ from fsql.console.unused_parameters import warn_unused_parameters
 from fsql.job.compilation import compile_job
 from fsql.job.open_files import raise_open_files_limit
 from fsql.job.overview import describe_job
-from fsql.job.planning import open_splits
 from fsql.job.run import open_run
+from fsql.job.sources import open_splits
 from fsql.job.stop import stop_error
 from fsql.runtime.drivers.memory import collect_less_often, keep_freed_memory
 

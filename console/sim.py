@@ -12,8 +12,8 @@ from fsql.compiler.records import dataclass
 from fsql.console.interrupt import Interrupt, Interrupted
 from fsql.console.sim_queries import SIM_QUERIES, rows_of
 from fsql.job.compilation import compile_job
-from fsql.job.planning import open_splits
 from fsql.job.script_file import script_of_text
+from fsql.job.sources import open_splits
 from fsql.optimizer.choose import choose
 from fsql.runtime.drivers.chunk_rows import rows_of_chunk
 from fsql.runtime.ports import Wait

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from fsql.console.progress import Progress
     from fsql.console.reporter import Reporter
     from fsql.job.compilation import Compiled
-    from fsql.job.planning import Splits
+    from fsql.job.sources import Splits
     from fsql.runtime.dataflow.metrics import Metrics
 
 

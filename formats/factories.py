@@ -8,8 +8,6 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, cast
 
-from fsql.formats.operations import ChangeDecoder
-
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
@@ -59,6 +57,8 @@ def make_decoder(columns: Schema, settings: Settings) -> Callable[[], LineDecode
     make = cast("DecoderModule", module).make_decoder(columns, settings)
     if not settings.reads_changes:
         return make
+    from fsql.formats.operations import ChangeDecoder  # most tables have rows, not changes
+
     return lambda: ChangeDecoder(make(), columns[0].name)
 
 

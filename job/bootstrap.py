@@ -55,8 +55,9 @@ if TYPE_CHECKING:
 
     from fsql.job.compilation import Compiled
     from fsql.job.description import PreparedJob
-    from fsql.job.planning import RunOptions, Splits
+    from fsql.job.planning import RunOptions
     from fsql.job.process_options import ProcessOptions
+    from fsql.job.sources import Splits
     from fsql.runtime.dataflow.metrics import Metrics
     from fsql.runtime.drivers.spark.bootstrap import Computed
     from fsql.runtime.hosts.job_state import JobState

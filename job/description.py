@@ -29,9 +29,10 @@ from fsql.connectors.row_options import row_options
 from fsql.job.compilation import compile_job
 from fsql.job.first_plan import FirstPlan, with_first_plan
 from fsql.job.option_spans import locate_errors
-from fsql.job.planning import RunOptions, choose_plan, open_splits
+from fsql.job.planning import RunOptions, choose_plan
 from fsql.job.script import Script
 from fsql.job.sinks import shard_consumers
+from fsql.job.sources import open_splits
 from fsql.runtime.cluster.contraction import contracted_owners
 from fsql.runtime.cluster.delivery import DeliveryOption
 from fsql.runtime.cluster.job_spec import Settings
@@ -49,7 +50,7 @@ if TYPE_CHECKING:
     from fsql.compiler.node import Node
     from fsql.compiler.tick_plan import TickPlan
     from fsql.job.compilation import Compiled
-    from fsql.job.planning import Splits
+    from fsql.job.sources import Splits
     from fsql.runtime.dataflow.row_encoding import RowEncoding
     from fsql.runtime.ports import Split
 

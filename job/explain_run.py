@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from fsql.compiler import explain
+from fsql.compiler.explain import stages as explain
 from fsql.compiler.lowering import lower_operators
 from fsql.job.explain_stage import scan_lines_of
 from fsql.optimizer.fuse import outputs_of

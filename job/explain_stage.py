@@ -6,12 +6,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from fsql.compiler import explain
 from fsql.compiler.diagnostics import FsqlError
+from fsql.compiler.explain import stages as explain
 from fsql.compiler.explain.syntax import syntax_json, syntax_text
 from fsql.compiler.reasons import Reason
 from fsql.job.file_uses import FileUse, FileUses
-from fsql.job.planning import choose_plan, open_splits
+from fsql.job.planning import choose_plan
+from fsql.job.sources import open_splits
 from fsql.optimizer.first_plan import choices_left_to_ticks, choose_first
 from fsql.optimizer.owner_choice import OWNERS
 from fsql.optimizer.profile import Profile
@@ -22,7 +23,8 @@ if TYPE_CHECKING:
     from fsql.compiler.explain.scans import ScanLines
     from fsql.compiler.tick_plan import TickPlan
     from fsql.job.compilation import Compiled
-    from fsql.job.planning import RunOptions, Splits
+    from fsql.job.planning import RunOptions
+    from fsql.job.sources import Splits
 
     Printer = Callable[[Compiled, RunOptions], str]
 

@@ -10,8 +10,8 @@ import time
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from fsql.compiler import explain
 from fsql.compiler.assignment import Assignment
+from fsql.compiler.explain import stages as explain
 from fsql.compiler.explain.choices import changed_plan
 from fsql.compiler.plan_choices import with_choices
 from fsql.compiler.records import dataclass

@@ -13,7 +13,7 @@ from fsql.compiler.diagnostics import FsqlError, Label
 from fsql.compiler.diagnostics.codes import CODES
 from fsql.connectors.memory.source import GrowingSplit, MemorySplit
 from fsql.connectors.opening import open_source
-from fsql.job.planning import source_surroundings
+from fsql.job.sources import source_surroundings
 from fsql.runtime.batch import PUNCTUATION, origin_parts
 from fsql.runtime.drivers.chunk_rows import rows_of_chunk
 from fsql.runtime.ports import Chunk, DeadLetter

@@ -13,19 +13,18 @@ import msgspec
 from fsql.compiler.diagnostics import Diagnostic, FsqlError, Label
 from fsql.compiler.diagnostics.near_names import edit_distance, near_name
 from fsql.compiler.functions.timestamps import format_timestamp
+from fsql.compiler.logical import drops_late_rows, has_expiring_rows, operators
 from fsql.compiler.sqltypes import Kind
 from fsql.connectors.file.metadata import MetadataSplit, record_columns
-from fsql.connectors.file.source import FileSplit
 from fsql.job.option_spans import option_span
-from fsql.job.planning import open_splits
-from fsql.job.sinks import may_have_late_rows
+from fsql.job.sources import check_sources
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from fsql.compiler.logical import Table
+    from fsql.compiler.logical import Insert, Table
     from fsql.job.compilation import Compiled
-    from fsql.job.planning import Splits
+    from fsql.job.sources import Splits
     from fsql.runtime.dataflow.metrics import Metrics
     from fsql.runtime.ports import Split
 
@@ -40,7 +39,7 @@ _EPOCH_SECONDS: Final = range(10**9, 10**11)
 def missing_inputs(compiled: Compiled) -> list[Diagnostic]:
     """Return warnings about inputs that cannot be opened now, but may exist when the job runs."""
     try:
-        open_splits(compiled)
+        check_sources(compiled)
     except FsqlError as error:
         return [replace(each, code="W501") for each in error.diagnostics if each.code in _PASSING]
     return []
@@ -67,6 +66,13 @@ def unkept_rows(compiled: Compiled) -> list[Diagnostic]:
             helps = ("add 'late_path' = 'late.jsonl'",)
             warnings.append(_at_option(compiled, name, "late_path", "W505", message, helps))
     return list(dict.fromkeys(warnings))
+
+
+def may_have_late_rows(insert: Insert) -> bool:
+    """Return whether an INSERT has windows for which rows can be late."""
+    return any(
+        drops_late_rows(each) and not has_expiring_rows(each) for each in operators(insert.query)
+    )
 
 
 def _at_option(
@@ -100,6 +106,8 @@ def first_row_warnings(compiled: Compiled, splits: Splits) -> list[Diagnostic]:
 
 def _first_rows(split: Split) -> list[tuple[int, dict[str, object]]]:
     """Return the first readable rows of a file of JSON lines, with line numbers; the run reports errors."""
+    from fsql.connectors.file.source import FileSplit  # its readers take long to import
+
     if isinstance(split, MetadataSplit):
         split = split.inner
     if not isinstance(split, FileSplit):

@@ -26,10 +26,10 @@ from fsql.connectors.memory.source import GrowingRows
 from fsql.job.inserted_rows import stored_rows
 from fsql.job.live_changes import LiveChanges
 from fsql.job.memory import Memory
-from fsql.job.planning import open_splits
 from fsql.job.program_queries import order_of_result
 from fsql.job.run import open_run
 from fsql.job.session_table import SessionTable
+from fsql.job.sources import open_splits
 from fsql.job.stop import stop_error
 from fsql.runtime.drivers.local import LocalRun
 
@@ -41,8 +41,9 @@ if TYPE_CHECKING:
     from fsql.job.inserted_rows import Inserted
     from fsql.job.live_changes import Keep
     from fsql.job.memory import MemorySink
-    from fsql.job.planning import RunOptions, Splits
+    from fsql.job.planning import RunOptions
     from fsql.job.session_table import TableDeclaration
+    from fsql.job.sources import Splits
 
 Late = Literal["count", "raise"]
 _EPOCH: Final = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)

@@ -1,4 +1,4 @@
-"""Plans a job: opens its sources, and chooses a tick plan for the splits that they have."""
+"""Plans a job: chooses a tick plan for the splits that its sources have."""
 
 from __future__ import annotations
 
@@ -7,16 +7,12 @@ from typing import TYPE_CHECKING
 from fsql.compiler.analysis.row_limits import rows_at_most
 from fsql.compiler.connectors import FOLLOW
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
-from fsql.compiler.logical import SPLITS_MAX
 from fsql.compiler.records import dataclass
-from fsql.compiler.rules.prune_columns.demand import columns_read
 from fsql.compiler.serialize import digest
-from fsql.connectors.context import ConnectorContext
 from fsql.connectors.file.output_files import Existing
 from fsql.connectors.generated.generators import GeneratorSplit
 from fsql.connectors.generated.rows import RowSplit
 from fsql.connectors.live.live_splits import is_followed, is_live
-from fsql.connectors.opening import open_source
 from fsql.job.first_plan import first_plan, with_first_plan
 from fsql.job.option_spans import locate_errors
 from fsql.job.stages import verify_product
@@ -24,16 +20,11 @@ from fsql.optimizer.choose import choose
 from fsql.runtime.drivers.local import CHUNK_ROWS, READ_AHEAD_ROWS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
-
-    from fsql.compiler.logical import Table
     from fsql.compiler.tick_plan import Policy, TickPlan
     from fsql.job.compilation import Compiled
     from fsql.job.first_plan import GivenProfile
+    from fsql.job.sources import Splits
     from fsql.runtime.ports import Split
-
-    Splits = Mapping[int, Sequence[Split]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,60 +42,6 @@ class RunOptions:
     chunk_rows: int = CHUNK_ROWS
     existing: Existing = Existing.REFUSE
     profile: GivenProfile | None = None
-
-
-def open_splits(compiled: Compiled, front_logs: Path | None = None) -> Splits:
-    """Return the splits of each table that the job reads, by its ordinal.
-
-    Sources that cannot be read again are read through their front logs, if `front_logs` is given.
-
-    Raises:
-        FsqlError: E318, E531 to E534, if a source cannot be opened; E539, if it has too many splits.
-    """
-    context = source_surroundings(compiled, front_logs)
-    splits = {}
-    for table in compiled.job.tables:
-        with locate_errors(compiled.syntax, table.name, "connector"):
-            _check_standard_input(compiled, table)
-        with locate_errors(compiled.syntax, table.name, "path"):
-            splits[table.ordinal] = open_source(table, context)
-            _check_count(table, splits[table.ordinal])
-    return splits
-
-
-def source_surroundings(compiled: Compiled, front_logs: Path | None = None) -> ConnectorContext:
-    """Return the context in which the sources of a job are opened."""
-    memory = compiled.script.memory
-    return ConnectorContext(
-        compiled.script.base_directory,
-        front_logs=front_logs,
-        memory={} if memory is None else memory.tables,
-        columns_read=columns_read(compiled.bound),
-    )
-
-
-def _check_count(table: Table, splits: Sequence[Split]) -> None:
-    """Check that the splits of a table can be numbered.
-
-    Raises:
-        FsqlError: E539.
-    """
-    if len(splits) > SPLITS_MAX:
-        message = f'table "{table.name}" has {len(splits):,} splits; the limit is {SPLITS_MAX:,}'
-        helps = ("merge files, or declare several tables",)
-        raise FsqlError([Diagnostic("E539", message, helps=helps)])
-
-
-def _check_standard_input(compiled: Compiled, table: Table) -> None:
-    """Check that standard input is not both the script and a table.
-
-    Raises:
-        FsqlError: E531, if it is.
-    """
-    if compiled.script.used_stdin and dict(table.options)["connector"] == "stdin":
-        message = "standard input cannot be read: the script was read from it"
-        helps = ("put the script in a file, or use -e",)
-        raise FsqlError([Diagnostic("E531", message, helps=helps)])
 
 
 def choose_plan(compiled: Compiled, splits: Splits, options: RunOptions) -> TickPlan:

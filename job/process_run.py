@@ -43,10 +43,11 @@ from fsql.job.graph_tick import (
 )
 from fsql.job.hosting import hosting_flags
 from fsql.job.listener import joining_address, open_listener
-from fsql.job.planning import choose_plan, open_splits, source_surroundings
+from fsql.job.planning import choose_plan
 from fsql.job.process_flags import access_flags, coordinator_flags, worker_flags
 from fsql.job.run_outcome import stopped_of
 from fsql.job.sinks import standard_outputs
+from fsql.job.sources import open_splits, source_surroundings
 from fsql.job.standard_output_server import StandardOutputServer
 from fsql.job.state_directory import (
     deletion_check,

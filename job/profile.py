@@ -14,7 +14,7 @@ from fsql.compiler.records import dataclass
 from fsql.connectors.generated.generators import GeneratorSplit
 from fsql.connectors.generated.rows import RowSplit
 from fsql.connectors.live.live_splits import is_followed, is_live
-from fsql.job.planning import open_splits
+from fsql.job.sources import open_splits
 from fsql.job.spark import spark_job
 from fsql.job.table_profile import counts_of_table
 from fsql.optimizer.collectors.profile_rows import (
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from fsql.compiler.logical import Table
     from fsql.compiler.tick_plan import TickPlan
     from fsql.job.compilation import Compiled
-    from fsql.job.planning import Splits
+    from fsql.job.sources import Splits
     from fsql.job.table_profile import CollectTable
     from fsql.optimizer.collectors.profile_rows import Collect
     from fsql.optimizer.profile import Profile

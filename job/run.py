@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
     from fsql.connectors.context import OutputStream
     from fsql.job.compilation import Compiled
-    from fsql.job.planning import RunOptions, Splits
+    from fsql.job.planning import RunOptions
+    from fsql.job.sources import Splits
     from fsql.runtime.dataflow.barrier import Stopped
     from fsql.runtime.dataflow.metrics import Metrics
 

@@ -38,7 +38,7 @@ from fsql.job.errors import raise_typed_errors
 from fsql.job.explain_stage import explain_stage
 from fsql.job.live_queries import LiveQueries
 from fsql.job.memory import Memory, MemorySink, declare_tables, quote
-from fsql.job.planning import RunOptions, open_splits
+from fsql.job.planning import RunOptions
 from fsql.job.program_functions import ProgramFunctions
 from fsql.job.program_queries import (
     check_processes_can_run,
@@ -48,6 +48,7 @@ from fsql.job.program_queries import (
 from fsql.job.run import open_run
 from fsql.job.script import Script
 from fsql.job.session_table import TableDeclaration, columns_as_declared
+from fsql.job.sources import open_splits
 from fsql.job.stop import stop_error
 from fsql.runtime.drivers.local import LocalRun
 

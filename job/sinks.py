@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from fsql.compiler.analysis.sharding import sharding_of
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
-from fsql.compiler.logical import drops_late_rows, has_expiring_rows, operators
+from fsql.compiler.logical import drops_late_rows, operators
 from fsql.compiler.records import dataclass
 from fsql.connectors.file.sink import file_store
 from fsql.connectors.opening import open_sink, sink_lines
@@ -304,13 +304,6 @@ def check_standard_output(insert: Insert) -> None:
     if dict(insert.sink.options)["connector"] == "stdout" and sys.stdout is None:
         message = "standard output cannot be written: it is closed"
         raise FsqlError([Diagnostic("E532", message)])
-
-
-def may_have_late_rows(insert: Insert) -> bool:
-    """Return whether an INSERT has windows for which rows can be late."""
-    return any(
-        drops_late_rows(each) and not has_expiring_rows(each) for each in operators(insert.query)
-    )
 
 
 def window_columns(job: Job, insert: Insert) -> dict[int, Schema]:

@@ -16,15 +16,16 @@ from fsql.connectors.generated.rows import RowSplit
 from fsql.job.compilation import compile_job
 from fsql.job.functions import modules_of
 from fsql.job.option_spans import locate_errors
-from fsql.job.planning import RunOptions, check_ends, choose_plan, open_splits
+from fsql.job.planning import RunOptions, check_ends, choose_plan
 from fsql.job.script import Script
+from fsql.job.sources import open_splits
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from fsql.compiler.tick_plan import TickPlan
     from fsql.job.compilation import Compiled
-    from fsql.job.planning import Splits
+    from fsql.job.sources import Splits
     from fsql.runtime.drivers.local import Edges
     from fsql.runtime.drivers.spark.run import SparkRun, StartSpark
     from fsql.runtime.drivers.spark.stage_frames import Load

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from fsql.compiler.diagnostics import FsqlError
 from fsql.compiler.diagnostics.render import render_error, render_text
-from fsql.compiler.explain import logical_text
+from fsql.compiler.explain.plan import logical_text
 from fsql.compiler.explain.syntax import syntax_json, syntax_text
 from fsql.compiler.parser import parse_script
 from fsql.compiler.pipeline import compile_script

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fsql.compiler import explain as printers
+from fsql.compiler.explain import stages as printers
 from fsql.compiler.lowering import lower
 from fsql.compiler.pipeline import apply_rules, compile_script
 from fsql.compiler.rules import PASSES

@@ -57,7 +57,7 @@ def verify_logical(job: logical.Job) -> None:
 
 
 def _report(violations: Iterable[str], plan: logical.Plan) -> str:
-    from fsql.compiler.explain import plan_text  # every run would import it, few need it
+    from fsql.compiler.explain.plan import plan_text  # every run would import it, few need it
 
     return "\n".join(["illegal plan:", *dict.fromkeys(violations), plan_text(plan)])
 

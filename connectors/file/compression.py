@@ -14,7 +14,6 @@ import os
 import re
 from typing import TYPE_CHECKING, Final, Protocol
 
-import pyarrow as pa
 import xxhash
 
 from fsql.compiler.connectors import COMPRESSION_SUFFIXES
@@ -102,6 +101,8 @@ class CompressedBlocks:
         Raises:
             FsqlError: E535, if it cannot be read; E536, if it is not the file that was read before.
         """
+        import pyarrow as pa  # most files are not compressed
+
         self._path = path
         self._block_bytes = block_bytes
         self._file = io.FileIO(descriptor, "r")
@@ -124,7 +125,7 @@ class CompressedBlocks:
         """
         try:
             data: bytes = self._stream.read(self._block_bytes)
-        except (OSError, EOFError, lzma.LZMAError, pa.ArrowInvalid) as error:
+        except (OSError, EOFError, ValueError, lzma.LZMAError) as error:  # ArrowInvalid is a ValueError
             raise self._read_error(error) from None
         return data
 
@@ -181,6 +182,8 @@ class CompressedLines:
         data = b"".join(lines)
         if self._codec == "gzip":
             return gzip.compress(data, _GZIP_LEVEL, mtime=0)
+        import pyarrow as pa
+
         compressed: bytes = pa.compress(data, self._codec, asbytes=True)
         return compressed
 

@@ -11,11 +11,11 @@ from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.compiler.schema import Column
 from fsql.compiler.sqltypes import BIGINT, DATE, STRING
 from fsql.connectors.file.compression import codec_in
+from fsql.connectors.file.contents import first_bytes
 from fsql.connectors.file.found_files import find_files
 from fsql.connectors.file.partitions import partition_text, searched_path
-from fsql.connectors.file.source import FileSplit
 from fsql.connectors.settings import has_envelope, has_layout
-from fsql.formats.factories import infer_file_columns, infer_line_columns, make_decoder
+from fsql.formats.factories import infer_file_columns, infer_line_columns
 from fsql.formats.forms import other_form
 from fsql.formats.inferred_types import NotInferredError, type_of_text
 
@@ -107,9 +107,8 @@ def _inference_error(file: FoundFile, reason: NotInferredError) -> FsqlError:
 
 def _samples(found: Sequence[FoundFile], settings: Settings) -> list[bytes]:
     option = settings.text("compression")
-    decoder = make_decoder((), settings)
-    splits = [FileSplit(name, path, decoder, codec_in(path, option)) for name, path in found]
-    return [_text_of(split.first_bytes(_BYTES)) for split in splits]
+    settings.record_bytes_max()
+    return [_text_of(first_bytes(path, codec_in(path, option), _BYTES)) for _, path in found]
 
 
 def _text_of(sample: bytes) -> bytes:

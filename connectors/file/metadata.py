@@ -8,8 +8,6 @@ from __future__ import annotations
 from dataclasses import field, replace
 from typing import TYPE_CHECKING
 
-import pyarrow as pa
-
 from fsql.compiler.connectors import FILE_METADATA, METADATA, partition_name
 from fsql.compiler.records import dataclass
 from fsql.connectors.file.partitions import partition_value
@@ -18,6 +16,8 @@ from fsql.runtime.ports import Chunk, LocatesRows
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from pathlib import Path
+
+    import pyarrow as pa
 
     from fsql.compiler.logical import Table
     from fsql.compiler.schema import Schema
@@ -130,6 +130,8 @@ class MetadataReader:
         self._inner.close()
 
     def _column(self, key: str, chunk: Chunk) -> pa.Array:
+        import pyarrow as pa  # a check of files needs no columns
+
         """Return a metadata column of the rows of a chunk."""
         if key in self._partitions:
             return pa.repeat(self._partitions[key][0], len(chunk.rows))

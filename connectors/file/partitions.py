@@ -16,7 +16,6 @@ from fsql.compiler.functions.casts import cast_value
 from fsql.compiler.functions.failure import RowFailure
 from fsql.compiler.sqltypes import STRING
 from fsql.connectors.file.found_files import is_pattern
-from fsql.runtime.arrow_types import to_arrow
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -70,6 +69,8 @@ def partition_value(path: Path, column: Column) -> pa.Array:
         message = f'partition column "{column.name}" is NOT NULL, and NULL for input "{path}"'
         helps = (f"declare {column.name} without NOT NULL",)
         raise FsqlError([Diagnostic("E543", message, helps=helps)])
+    from fsql.runtime.arrow_types import to_arrow  # a check of files needs no columns
+
     return to_arrow([value], column.type)
 
 

@@ -6,14 +6,13 @@ Rows and their numbers depend on the bytes only.
 
 from __future__ import annotations
 
-import os
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.connectors import Layout
 from fsql.compiler.records import dataclass
-from fsql.connectors import paths
-from fsql.connectors.file.compression import CompressedBlocks, codec_in
+from fsql.connectors.file.compression import codec_in
+from fsql.connectors.file.contents import first_bytes, open_blocks
 from fsql.connectors.file.following.opening import check_followed, followed_root, open_follower
 from fsql.connectors.file.following.places import LoggedPlaces
 from fsql.connectors.file.found_files import find_files
@@ -27,9 +26,7 @@ from fsql.connectors.file.metadata import (
 from fsql.connectors.file.partitions import searched_path
 from fsql.connectors.live.live_splits import front_log_of, is_followed, live_split
 from fsql.connectors.settings import has_layout
-from fsql.connectors.streams.blocks import FileBlocks
 from fsql.connectors.streams.line_reader import LineReader, read_header
-from fsql.connectors.streams.replay import check_replayable
 from fsql.formats.factories import make_decoder, make_split
 
 if TYPE_CHECKING:
@@ -85,14 +82,7 @@ class FileSplit:
         Raises:
             FsqlError: E531, if the file cannot be opened; E535, if it cannot be read.
         """
-        blocks = self._blocks(None, count)
-        try:
-            data = blocks.read()
-        finally:
-            blocks.close()
-        block = data if isinstance(data, bytes) else b""
-        end = block.rfind(b"\n") + 1
-        return block[:end] if end and len(block) >= count else block
+        return first_bytes(self.path, self.codec, count)
 
     def _take_header(self, decoder: LineDecoder) -> None:
         if not decoder.has_header:
@@ -106,20 +96,7 @@ class FileSplit:
             decoder.take_header(header, str(self.path), ordered=False)
 
     def _blocks(self, source_offset: SourceOffset | None, block_bytes: int) -> Blocks:
-        try:
-            descriptor = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC)
-        except OSError as error:
-            raise paths.open_error("E531", self.path, error) from None
-        if self.codec is not None:
-            return CompressedBlocks(descriptor, self.path, self.codec, block_bytes, source_offset)
-        try:
-            if source_offset is not None:
-                check_replayable(descriptor, self.path, source_offset)
-                os.lseek(descriptor, source_offset.byte, os.SEEK_SET)
-        except BaseException:
-            os.close(descriptor)
-            raise
-        return FileBlocks(descriptor, str(self.path), block_bytes)
+        return open_blocks(self.path, self.codec, block_bytes, source_offset)
 
 
 def open_source(table: Table, settings: Settings, context: ConnectorContext) -> Sequence[Split]:

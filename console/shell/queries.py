@@ -14,9 +14,10 @@ from fsql.console.interrupt import Interrupt, Interrupted
 from fsql.console.shell.preview import Preview, PreviewEndedError
 from fsql.console.shell.session import own_warnings
 from fsql.console.standard_output import shows_tables
-from fsql.job.planning import RunOptions, open_splits
+from fsql.job.planning import RunOptions
 from fsql.job.program_queries import order_of_result
 from fsql.job.run import open_run
+from fsql.job.sources import open_splits
 from fsql.job.stop import stop_error
 
 if TYPE_CHECKING:

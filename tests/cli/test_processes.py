@@ -17,9 +17,10 @@ import pytest
 
 from fsql.console.interrupt import Interrupt, Interrupted
 from fsql.job.compilation import compile_job
-from fsql.job.planning import RunOptions, open_splits
+from fsql.job.planning import RunOptions
 from fsql.job.run import open_run
 from fsql.job.script_file import read_script
+from fsql.job.sources import open_splits
 from fsql.tests.cli.commands import COMMAND, ENDLESS, NUMBERS, process, without_progress
 from fsql.tests.command_server import Command, run_command
 from fsql.tests.kept_port import KeptPort

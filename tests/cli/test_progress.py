@@ -17,8 +17,8 @@ from fsql.console.reporter import Reporter
 from fsql.console.summary import FINISHED, INTERRUPTED, summary_fields, summary_text
 from fsql.job.compilation import compile_job
 from fsql.job.overview import JobOverview, Sink, Source, describe_job
-from fsql.job.planning import open_splits
 from fsql.job.script_file import read_script, script_of_text
+from fsql.job.sources import open_splits
 from fsql.runtime.dataflow.metrics import Metrics, OperatorMetrics, SinkMetrics, SourceMetrics
 
 if TYPE_CHECKING:

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING
 
 from fsql.job.compilation import Compiled, compile_job
 from fsql.job.description import JobDescription, plan_digest, split_names
-from fsql.job.planning import RunOptions, open_splits
+from fsql.job.planning import RunOptions
 from fsql.job.run import open_run
 from fsql.job.script_file import read_script
+from fsql.job.sources import open_splits
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -11,7 +11,7 @@ from random import Random
 from typing import TYPE_CHECKING
 
 from fsql.compiler.binder.script import bind
-from fsql.compiler.explain import logical_text
+from fsql.compiler.explain.plan import logical_text
 from fsql.compiler.logical import TimeKind
 from fsql.compiler.parser import parse_script
 from fsql.compiler.text.source import SourceText

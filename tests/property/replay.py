@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from fsql.compiler.explain import logical_text
+from fsql.compiler.explain.plan import logical_text
 from fsql.tests.property.cases import case_of
 from fsql.tests.property.check import check
 from fsql.tests.property.ways import by_oracle

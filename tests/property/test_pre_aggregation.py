@@ -21,7 +21,7 @@ from unittest.mock import patch
 import pytest
 
 from fsql.compiler import logical
-from fsql.compiler.explain import logical_text
+from fsql.compiler.explain.plan import logical_text
 from fsql.compiler.expression import AggregateCall, AggregateFunction, ColumnRef
 from fsql.compiler.functions.aggregates import aggregate_result
 from fsql.compiler.sqltypes import BIGINT, BOOLEAN, DOUBLE, TIMESTAMP, array_of

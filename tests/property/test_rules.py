@@ -19,7 +19,7 @@ from unittest import mock
 import pytest
 
 from fsql.compiler import logical
-from fsql.compiler.explain import logical_text
+from fsql.compiler.explain.plan import logical_text
 from fsql.compiler.logical import Job, drops_late_rows, operators
 from fsql.compiler.rules import PASSES
 from fsql.compiler.rules.driver import Firing, run_passes

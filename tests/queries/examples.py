@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fsql.job.compilation import Compiled, compile_job
-from fsql.job.planning import open_splits
 from fsql.job.script_file import read_script
+from fsql.job.sources import open_splits
 from fsql.runtime.drivers.chunk_rows import rows_of_chunk
 from fsql.runtime.drivers.local import CHUNK_ROWS
 from fsql.runtime.ports import Chunk

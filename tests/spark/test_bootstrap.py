@@ -11,9 +11,10 @@ import pytest
 from fsql.compiler.diagnostics import FsqlError
 from fsql.job.bootstrap import Until, bootstrap
 from fsql.job.compilation import compile_job
-from fsql.job.planning import RunOptions, choose_plan, open_splits
+from fsql.job.planning import RunOptions, choose_plan
 from fsql.job.process_options import ProcessOptions
 from fsql.job.script_file import read_script
+from fsql.job.sources import open_splits
 from fsql.runtime.dataflow.front import Front
 from fsql.runtime.ports import Chunk
 from fsql.tests.cli.commands import fsql, process

@@ -16,8 +16,9 @@ from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.connectors.file.output_files import Existing
 from fsql.job.compilation import compile_job
 from fsql.job.outputs import open_outputs
-from fsql.job.planning import RunOptions, open_splits
+from fsql.job.planning import RunOptions
 from fsql.job.script_file import read_script
+from fsql.job.sources import open_splits
 from fsql.job.spark import spark_run
 from fsql.runtime.drivers.local import Edges
 from fsql.tests.cli.commands import process

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from fsql.job.compilation import compile_job
-from fsql.job.planning import RunOptions, choose_plan, open_splits
+from fsql.job.planning import RunOptions, choose_plan
 from fsql.job.script_file import read_script
 from fsql.job.sinks import ConsumedOutput, job_consumers
+from fsql.job.sources import open_splits
 from fsql.runtime.batch import END, START, Root
 from fsql.runtime.cluster.delivery import Delivery, DeliveryOption
 from fsql.runtime.dataflow.barrier import DeadLetters, LateRows, Released

@@ -13,7 +13,7 @@ from fsql.compiler.diagnostics import FsqlError
 from fsql.compiler.logical import ROWS_MAX, SPLITS_MAX, TABLES_MAX
 from fsql.compiler.text.source import SourceText
 from fsql.connectors.paths import open_error
-from fsql.job import planning as job
+from fsql.job import sources as job
 from fsql.job.compilation import compile_job
 from fsql.job.script import Script
 from fsql.runtime.batch import END, Root, origin, origin_parts

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from fsql.job.compilation import compile_job
-from fsql.job.planning import RunOptions, choose_plan, open_splits
+from fsql.job.planning import RunOptions, choose_plan
 from fsql.job.script_file import read_script
+from fsql.job.sources import open_splits
 from fsql.runtime.batch import END
 from fsql.runtime.dataflow.barrier import DeadLetters, Released
 from fsql.runtime.drivers.local import Edges, LocalRun

@@ -6,9 +6,10 @@ import pytest
 
 from fsql.console.panel import operator_labels
 from fsql.job.compilation import compile_job
-from fsql.job.planning import RunOptions, open_splits
+from fsql.job.planning import RunOptions
 from fsql.job.run import open_run
 from fsql.job.script_file import script_of_text
+from fsql.job.sources import open_splits
 from fsql.runtime.dataflow.metrics import OperatorMetrics, slowest
 from fsql.runtime.drivers.operator_times import OperatorTimes
 

@@ -10,7 +10,8 @@ from fsql.compiler.tick_plan import Policy, SourceHead
 from fsql.connectors.file.output_files import Existing
 from fsql.job.compilation import compile_job
 from fsql.job.outputs import open_outputs
-from fsql.job.planning import RunOptions, choose_plan, open_splits
+from fsql.job.planning import RunOptions, choose_plan
+from fsql.job.sources import open_splits
 from fsql.runtime.batch import END, START
 from fsql.runtime.dataflow.barrier import Barrier, Stopped
 from fsql.runtime.dataflow.outbox import BARRIER
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from fsql.compiler.tick_plan import TickPlan
-    from fsql.job.planning import Splits
+    from fsql.job.sources import Splits
     from fsql.runtime.batch import Root
     from fsql.runtime.dataflow.messages import Message
     from fsql.runtime.drivers.stage_tasks import Sent

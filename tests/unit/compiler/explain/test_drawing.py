@@ -12,7 +12,7 @@ from xml.etree import ElementTree as Xml
 import pytest
 
 from fsql.compiler import logical
-from fsql.compiler.explain import graph_svg, logical_html, logical_svg
+from fsql.compiler.explain.drawing import graph_svg, logical_html, logical_svg
 from fsql.compiler.explain.drawing.layout import Box, GraphLayout, lay_out
 from fsql.compiler.lowering import lower
 from fsql.compiler.sqltypes import BIGINT, STRING
