@@ -16,7 +16,7 @@ from fsql.benchmarks.flags import (
     shards,
     state_mib,
 )
-from fsql.benchmarks.plan_commands import correlated, hot_join, profile, sharing, spark
+from fsql.benchmarks.plan_commands import correlated, hot_join, profile, sharing, spark, start
 from fsql.benchmarks.report import print_measurements
 from fsql.console.commands import pass_reporter
 from fsql.console.flags import delivery, snapshot_ms, workers
@@ -371,5 +371,5 @@ def nexmark(reporter: Reporter, queries: str | None, events: int) -> None:
     print_measurements(reporter, measure_queries(names, events))
 
 
-for _command in (sharing, correlated, hot_join, profile, spark):
+for _command in (sharing, correlated, hot_join, profile, spark, start):
     bench.add_command(_command)

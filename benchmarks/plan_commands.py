@@ -40,6 +40,21 @@ def sharing(reporter: Reporter, picture: TextIO | None, **flags: Any) -> None:  
         click.echo(sharing_svg(measured), picture, nl=False)
 
 
+@click.command(
+    "start", short_help="Measure the processor time of short commands, and their imports."
+)
+@number("--rounds", "Number of runs of each command.", 7)
+@pass_reporter
+def start(reporter: Reporter, rounds: int) -> None:
+    """Run short commands over ten lines by turns, and list what they import.
+
+    "processor_seconds" is the median, "ratio" that of the same query in SQLite from Python.
+    """
+    from fsql.benchmarks.start import measure_start
+
+    print_measurements(reporter, measure_start(rounds))
+
+
 @click.command("correlated", short_help="Measure the order of conditions that are not independent.")
 @number("--rows", "Number of rows of each run.", 2_000_000)
 @number("--rounds", "Number of runs of each variant.", 3)

@@ -94,3 +94,6 @@ def import_all() -> None:
     import fsql.deployment.runner
     import fsql.formats.json.decoder
     import fsql.job.entry_points  # noqa: F401
+    from fsql.runtime.dataflow.fold_kernels import import_kernels
+
+    import_kernels()

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from fsql.console.standard_output import shows_tables
 from fsql.console.text_table import text_table
-from fsql.job.inspections import listings
 
 if TYPE_CHECKING:
     from fsql.compiler.inspections import Listing
@@ -29,6 +28,8 @@ def print_inspections(
         reporter.diagnostics(compiled.warnings, compiled.script.source)
     if not compiled.inspections or sys.stdout is None:
         return runs
+    from fsql.job.inspections import listings  # few scripts have inspections
+
     as_text = listing_text if shows_tables(form, reporter) else listing_json
     for listing in listings(compiled, options):
         sys.stdout.buffer.write(as_text(listing).encode())

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Protocol
 
 from fsql.job.outputs import open_outputs
 from fsql.job.planning import check_ends, choose_plan, insert_limits
-from fsql.job.spark import check_sources, partitions_of, spark_run
 from fsql.runtime.drivers.local import Edges, LocalRun
 from fsql.runtime.drivers.operator_times import OperatorTimes
 
@@ -61,9 +60,10 @@ def open_run(
     if options.model:
         check_ends(compiled, splits, "model")
     elif options.spark is not None:
-        check_sources(compiled, splits)
+        from fsql.job.spark import check_sources, partitions_of, spark_run
         from fsql.runtime.drivers.spark.session import check_spark, spark_session
 
+        check_sources(compiled, splits)
         check_spark(options.spark)
     with open_outputs(compiled, splits, options.existing, stdout) as outputs:
         edges = Edges(splits, outputs)

@@ -18,7 +18,6 @@ from fsql.connectors.file.sink import file_store
 from fsql.connectors.opening import open_sink, sink_lines
 from fsql.connectors.settings import settings_of
 from fsql.connectors.side_outputs import DeadLetterLines, LateLines, Origins
-from fsql.connectors.tcp.remote_sink import TcpSink
 from fsql.job.file_uses import FileUses, journal_name, shard_name
 from fsql.job.option_spans import locate_errors
 from fsql.runtime.batch import Root
@@ -199,6 +198,8 @@ class _SinkFactory:
         if to_stdout and memory is not None and memory.result is not None:
             return memory.result
         if to_stdout and isinstance(self._stdout, StandardOutput):
+            from fsql.connectors.tcp.remote_sink import TcpSink
+
             return TcpSink(
                 self._stdout.address,
                 insert.sink.name,

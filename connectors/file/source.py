@@ -9,12 +9,10 @@ from __future__ import annotations
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Final
 
-from fsql.compiler.connectors import Layout
+from fsql.compiler.connectors import FOLLOW, Layout
 from fsql.compiler.records import dataclass
 from fsql.connectors.file.compression import codec_in
 from fsql.connectors.file.contents import first_bytes, open_blocks
-from fsql.connectors.file.following.opening import check_followed, followed_root, open_follower
-from fsql.connectors.file.following.places import LoggedPlaces
 from fsql.connectors.file.found_files import find_files
 from fsql.connectors.file.metadata import (
     MetadataSplit,
@@ -24,7 +22,6 @@ from fsql.connectors.file.metadata import (
     record_columns,
 )
 from fsql.connectors.file.partitions import searched_path
-from fsql.connectors.live.live_splits import front_log_of, is_followed, live_split
 from fsql.connectors.settings import has_layout
 from fsql.connectors.streams.line_reader import LineReader, read_header
 from fsql.formats.factories import make_decoder, make_split
@@ -105,7 +102,7 @@ def open_source(table: Table, settings: Settings, context: ConnectorContext) -> 
     Raises:
         FsqlError: E531, E533, E534, E535 or E543, if they cannot be opened.
     """
-    if is_followed(table):
+    if FOLLOW in dict(table.options):
         return [_followed_split(table, settings, context)]
     path = context.resolve(settings.text("path"))
     found = find_files(searched_path(path, partition_names(table.options)))
@@ -134,6 +131,8 @@ def open_inflow(
     Raises:
         FsqlError: E531, E533 or E534, if the options are not valid.
     """
+    from fsql.connectors.file.following.opening import open_follower  # few tables follow files
+
     return open_follower(table, settings, context, on_notice)
 
 
@@ -143,6 +142,10 @@ def _followed_split(table: Table, settings: Settings, context: ConnectorContext)
     Raises:
         FsqlError: E531, E533 or E534, if they cannot be followed.
     """
+    from fsql.connectors.file.following.opening import check_followed, followed_root
+    from fsql.connectors.file.following.places import LoggedPlaces
+    from fsql.connectors.live.live_splits import front_log_of, live_split
+
     log = None if context.front_logs is None else front_log_of(context.front_logs, table)
     check_followed(settings, context, begun=log is not None and log.exists())
     root = followed_root(settings, context)

@@ -1,4 +1,7 @@
-"""The fold of each stateful operator, with its kernel."""
+"""The fold of each stateful operator, with its kernel.
+
+The kernels of an operator are imported with the first fold of it: a process imports those of its plan.
+"""
 
 from __future__ import annotations
 
@@ -14,16 +17,6 @@ from fsql.compiler.graph import (
     CombineSessions,
 )
 from fsql.runtime.dataflow.fold import Fold
-from fsql.runtime.kernels.aggregate.changelog import ChangelogKernel
-from fsql.runtime.kernels.aggregate.equal_rows import EqualRowsKernel
-from fsql.runtime.kernels.aggregate.grouped import AggregateKernel
-from fsql.runtime.kernels.aggregate.over import OverKernel
-from fsql.runtime.kernels.join.equi_join import JoinKernel
-from fsql.runtime.kernels.join.once import JoinOnceKernel
-from fsql.runtime.kernels.join.updates import JoinUpdatesKernel
-from fsql.runtime.kernels.ranking.kernel import RankKernel
-from fsql.runtime.kernels.ranking.top_kernel import TopKernel, shows_first_rows
-from fsql.runtime.kernels.sessions.kernel import SessionsKernel
 
 if TYPE_CHECKING:
     from fsql.compiler.tick_plan import FoldHead
@@ -36,31 +29,64 @@ def make_fold(head: FoldHead) -> Fold:  # noqa: PLR0911 - one case for each oper
     kernel: Kernel[Any]
     match combine:
         case CombineAggregate():
+            from fsql.runtime.kernels.aggregate.grouped import AggregateKernel
+
             kernel = AggregateKernel(combine, marks_replacements=head.marks_replacements)
             return Fold(head, kernel, ties=False, append_only=combine.input_append_only)
         case CombineChanges(counted=True):
+            from fsql.runtime.kernels.aggregate.equal_rows import EqualRowsKernel
+
             return Fold(head, EqualRowsKernel(combine), ties=False, append_only=True)
         case CombineChanges():
+            from fsql.runtime.kernels.aggregate.grouped import AggregateKernel
+
             kernel = AggregateKernel(combine, marks_replacements=head.marks_replacements)
             return Fold(head, kernel, ties=False, append_only=True)
         case CombineChangelog():
+            from fsql.runtime.kernels.aggregate.changelog import ChangelogKernel
+
             [(schema, _)] = head.inputs
             return Fold(head, ChangelogKernel(combine, schema), ties=False, append_only=True)
         case CombineOver():
+            from fsql.runtime.kernels.aggregate.over import OverKernel
+
             kernel = OverKernel(combine)
             return Fold(head, kernel, ties=combine.may_tie, append_only=True)
         case CombineSessions():
+            from fsql.runtime.kernels.sessions.kernel import SessionsKernel
+
             [(schema, depth)] = head.inputs
             return Fold(head, SessionsKernel(combine, schema, depth), ties=False, append_only=True)
         case CombineRank():
+            from fsql.runtime.kernels.ranking.kernel import RankKernel
+            from fsql.runtime.kernels.ranking.top_kernel import TopKernel, shows_first_rows
+
             schema, depth = head.inputs[0]
             make_rank = TopKernel if shows_first_rows(combine) else RankKernel
             kernel = make_rank(combine, schema, depth)
             return Fold(head, kernel, ties=combine.may_tie, append_only=combine.by_position)
         case CombineJoin():
+            from fsql.runtime.kernels.join.equi_join import JoinKernel
+            from fsql.runtime.kernels.join.once import JoinOnceKernel
+            from fsql.runtime.kernels.join.updates import JoinUpdatesKernel
+
             make_updates = JoinOnceKernel if combine.once else JoinUpdatesKernel
             make = JoinKernel if combine.input_append_only else make_updates
             kernel = make(combine, [schema for schema, _ in head.inputs])
             return Fold(head, kernel, ties=False, append_only=combine.input_append_only)
         case _:
             raise AssertionError(combine)
+
+
+def import_kernels() -> None:
+    """Import the kernels of all operators, as a process does whose forks shall have them."""
+    import fsql.runtime.kernels.aggregate.changelog
+    import fsql.runtime.kernels.aggregate.equal_rows
+    import fsql.runtime.kernels.aggregate.grouped
+    import fsql.runtime.kernels.aggregate.over
+    import fsql.runtime.kernels.join.equi_join
+    import fsql.runtime.kernels.join.once
+    import fsql.runtime.kernels.join.updates
+    import fsql.runtime.kernels.ranking.kernel
+    import fsql.runtime.kernels.ranking.top_kernel
+    import fsql.runtime.kernels.sessions.kernel  # noqa: F401

@@ -15,7 +15,6 @@ from fsql.compiler.tick_plan import HEAD, FoldHead, SourceHead
 from fsql.runtime.batch import END
 from fsql.runtime.dataflow.stage_pipeline import Instrumentation, StagePipeline
 from fsql.runtime.dataflow.topology import source_stages
-from fsql.runtime.kernels.aggregate.pre_aggregation import PreAggregation
 from fsql.runtime.order import are_large, below, concat
 
 if TYPE_CHECKING:
@@ -26,6 +25,7 @@ if TYPE_CHECKING:
     from fsql.runtime.batch import Batch, Root
     from fsql.runtime.dataflow.row_encoding import RowEncoding
     from fsql.runtime.dataflow.stage_pipeline import Sends
+    from fsql.runtime.kernels.aggregate.pre_aggregation import PreAggregation
     from fsql.runtime.kernels.keyed.prepare import Evaluator
 
 
@@ -73,6 +73,8 @@ class StagePipelines:
 
     def pre_aggregation(self, to: ToFold) -> PreAggregation:
         """Return the pre-aggregation for a fold; None if it may not get pre-aggregated rows."""
+        from fsql.runtime.kernels.aggregate.pre_aggregation import PreAggregation
+
         if to not in self._pre_aggregations:
             head = self.plan.stages[to.stage].head
             assert isinstance(head, FoldHead)

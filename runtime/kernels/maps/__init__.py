@@ -30,8 +30,6 @@ from fsql.compiler.graph import (
 )
 from fsql.runtime.kernels.expressions import Program, compile_expressions
 from fsql.runtime.kernels.expressions.vectors import first_failure, truth
-from fsql.runtime.kernels.maps.explode import compile_explode
-from fsql.runtime.kernels.maps.lateral import compile_explode_aggregate
 from fsql.runtime.kernels.maps.map_result import MapResult, errors_at, succeeded
 from fsql.runtime.kernels.maps.parts import compile_to_parts
 from fsql.runtime.kernels.maps.paths import with_changed_path
@@ -60,8 +58,12 @@ def compile_map(  # noqa: C901, PLR0911 - one line for each function
         case Compute():
             return _compile_compute(function)
         case Explode():
+            from fsql.runtime.kernels.maps.explode import compile_explode
+
             return compile_explode(function)
         case ExplodeAggregate():
+            from fsql.runtime.kernels.maps.lateral import compile_explode_aggregate
+
             return compile_explode_aggregate(function, len(input_schema))
         case ToWindows():
             return compile_to_windows(function)

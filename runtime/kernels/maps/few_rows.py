@@ -53,7 +53,6 @@ from fsql.runtime.batch import PUNCTUATION, Batch, Root
 from fsql.runtime.dictionaries import decode_dictionary
 from fsql.runtime.kernels.maps.paths import with_changed_path
 from fsql.runtime.kernels.maps.repeats import repeat_batch, repeat_column, repeats_of
-from fsql.runtime.kernels.maps.segments import lists
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -386,6 +385,8 @@ def _few_ordinals(function: ExplodeAggregate) -> FewFunction:
                 added.append(FewColumn(call.type, array=pa.array(sizes)))
                 continue
             all_ordinals = np.array(list(chain.from_iterable(listed)), np.int64)
+            from fsql.runtime.kernels.maps.segments import lists
+
             array = lists(pa.array(all_ordinals), sizes)
             remember_values(array, listed)
             added.append(FewColumn(call.type, array=array))

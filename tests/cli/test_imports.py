@@ -1,0 +1,64 @@
+"""What commands import: a time says more about the machine, so modules are counted."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+LINES = "".join(f'{{"a": {number}, "b": "x"}}\n' for number in range(10))
+DECLARED = """\
+CREATE TABLE rows (a BIGINT, b STRING) WITH ('connector' = 'file', 'path' = 'rows.jsonl');
+SELECT a FROM rows WHERE a > 8;
+"""
+INFERRED = "SELECT a FROM 'rows.jsonl' WHERE a > 8;\n"
+GROUPED = "SELECT b, COUNT(*) AS n FROM 'rows.jsonl' GROUP BY b;\n"
+
+
+def imported(tmp_path: Path, command: str, script: str) -> set[str]:
+    (tmp_path / "rows.jsonl").write_text(LINES)
+    (tmp_path / "query.sql").write_text(script)
+    program = (
+        "import sys, threading\n"
+        f"sys.argv[:] = ['fsql', {command!r}, '--quiet', 'query.sql']\n"
+        "from fsql.__main__ import main\n"
+        "try: main()\n"
+        "finally: print(*sorted(sys.modules), file=sys.stderr)\n"
+    )
+    if command == "check":
+        program = program.replace("'--quiet', ", "")
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    return set(done.stderr.split())
+
+
+@pytest.mark.parametrize("script", [DECLARED, INFERRED])
+def test_a_check_imports_no_runtime(tmp_path: Path, script: str) -> None:
+    modules = imported(tmp_path, "check", script)
+    assert modules & {"numpy", "pyarrow", "zmq", "rocksdict", "pyspark", "rich", "lark"} == set()
+    runtime = {name for name in modules if name.startswith("fsql.runtime.")}
+    assert runtime == {"fsql.runtime.hidden_pandas", "fsql.runtime.ports"}
+    assert sum(name.startswith("fsql") for name in modules) <= 520
+    assert len(modules) <= 720
+
+
+def test_a_run_imports_the_kernels_of_its_plan(tmp_path: Path) -> None:
+    modules = imported(tmp_path, "run", INFERRED)
+    assert modules & {"zmq", "rocksdict", "pyspark", "rich", "lark", "pandas"} == set()
+    families = ("join", "ranking", "sessions", "aggregate")
+    kernels = tuple(f"fsql.runtime.kernels.{family}" for family in families)
+    assert {name for name in modules if name.startswith(kernels)} == set()
+    assert sum(name.startswith("fsql") for name in modules) <= 740
+    assert len(modules) <= 1100
+
+
+def test_a_run_of_groups_imports_no_joins(tmp_path: Path) -> None:
+    modules = imported(tmp_path, "run", GROUPED)
+    assert "fsql.runtime.kernels.aggregate.grouped" in modules
+    assert {name for name in modules if name.startswith("fsql.runtime.kernels.join")} == set()
