@@ -101,8 +101,6 @@ class CompressedBlocks:
         Raises:
             FsqlError: E535, if it cannot be read; E536, if it is not the file that was read before.
         """
-        import pyarrow as pa  # most files are not compressed
-
         self._path = path
         self._block_bytes = block_bytes
         self._file = io.FileIO(descriptor, "r")
@@ -125,7 +123,12 @@ class CompressedBlocks:
         """
         try:
             data: bytes = self._stream.read(self._block_bytes)
-        except (OSError, EOFError, ValueError, lzma.LZMAError) as error:  # ArrowInvalid is a ValueError
+        except (
+            OSError,
+            EOFError,
+            ValueError,
+            lzma.LZMAError,
+        ) as error:  # ArrowInvalid is a ValueError
             raise self._read_error(error) from None
         return data
 
@@ -192,6 +195,8 @@ def _decompressed(file: io.FileIO, codec: str) -> Readable:
     """Return the decompressed bytes of a file; Arrow has no xz."""
     if codec == "xz":
         return lzma.open(file)
+    import pyarrow as pa  # most files are not compressed
+
     return pa.CompressedInputStream(pa.PythonFile(file, "r"), codec)
 
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+CODECS = {"gz": "gzip", "zst": "zstd"}
 COMPRESS: dict[str, Callable[[bytes], bytes]] = {
     "gz": gzip.compress,
     "zst": partial(pa.compress, codec="zstd", asbytes=True),
@@ -94,7 +95,8 @@ def test_a_damaged_compressed_file_is_told(
 ) -> None:
     data = COMPRESS[suffix](b"".join(f'{{"n":{n}}}\n'.encode() for n in range(50)))
     (tmp_path / f"a.{suffix}").write_bytes(spoil(data))
-    [split] = open_source(table(connector="file", path=f"a.{suffix}"), ConnectorContext(tmp_path))
+    options = {"connector": "file", "path": f"a.{suffix}", "compression": CODECS[suffix]}
+    [split] = open_source(table(**options), ConnectorContext(tmp_path))
     with pytest.raises(FsqlError, match="E535"):
         read_all(split.open(), NUMBERS, 1000)
 
