@@ -16,7 +16,8 @@ The console, the library and the worker processes use it.  It handles files and 
 | `explain_stage`, `inspections`     | a script at one stage; what SHOW and DESCRIBE ask for              |
 | `explain_run`                      | the logical plan with the rows of a run                            |
 | `explain_ticks`, `plan_in_force`   | the plan of a job after its ticks, and what the next would change  |
-| `planning`                         | opens the sources of a job and chooses its tick plan               |
+| `sources`                          | opens the sources of a job, or checks that they can be opened      |
+| `planning`                         | chooses the tick plan of a job for the splits of its sources       |
 | `profile`, `table_profile`         | profiles input at rest, and tables that Spark knows instead of it  |
 | `first_plan`                       | the plan with which a job starts, by a profile                     |
 | `run`, `spark`                     | runs a compiled job in this process, or on Spark                   |
