@@ -84,7 +84,7 @@ def deploy_script(
         helps = ("drop it first", "or deploy it under another name with --name")
         raise FsqlError([Diagnostic("E662", message, helps=helps)])
     elif exists or flags["into"] is not None:
-        _change_job(reporter, cluster, compiled, request, dry_run=flags["dry_run"])
+        _change_job(reporter, cluster, compiled, request, flags)
     else:
         _deploy_new(reporter, cluster, request, dry_run=flags["dry_run"])
 
@@ -224,8 +224,7 @@ def _change_job(
     cluster: ClusterDirectory,
     compiled: Compiled,
     request: Deploy,
-    *,
-    dry_run: bool,
+    flags: Mapping[str, Any],
 ) -> None:
     """Print the effects of a changed plan on a job, and change it.
 
@@ -239,8 +238,8 @@ def _change_job(
         click.echo(json.dumps(_json(request.name, change), ensure_ascii=False))
     elif not reporter.quiet:
         click.echo(_text(request.name, change), nl=False)
-    change.check()
-    if dry_run:
+    change.check(allow_inconsistent=flags["allow_inconsistent"])
+    if flags["dry_run"]:
         return
     answer = ask_agent(cluster, request, seconds=request.drain_seconds + 60.0)
     fields = {"job": request.name, "id": answer.job, "seconds": round(answer.seconds, 3)}
@@ -267,6 +266,7 @@ def _text(name: str, change: Change) -> str:
     for what, names in (
         ("new outputs, which begin at the position of the change", diff.outputs_added),
         ("outputs that are no longer written", diff.outputs_dropped),
+        ("outputs whose changes would not add up", diff.inconsistent),
         ("new tables", diff.tables_added),
         ("tables that are no longer read", diff.tables_dropped),
     ):
@@ -305,6 +305,7 @@ def _json(name: str, change: Change) -> dict[str, object]:
             "kept": diff.outputs_kept,
             "added": diff.outputs_added,
             "dropped": diff.outputs_dropped,
+            "inconsistent": diff.inconsistent,
         },
         "tables": {"added": diff.tables_added, "dropped": diff.tables_dropped},
         "kept_bytes": diff.kept_bytes,

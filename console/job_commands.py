@@ -116,6 +116,11 @@ _drain_seconds = click.option(
     help="Drop the state of operators that are not in the new plan, and start new ones without state.",
 )
 @click.option(
+    "--allow-inconsistent",
+    is_flag=True,
+    help="Let updating outputs continue from the rows of another query: changes will not add up.",
+)
+@click.option(
     "--bootstrap",
     is_flag=True,
     help="Compute state and output of the history on Spark first; the job continues from there.",
@@ -146,7 +151,8 @@ def deploy(
     If JOB runs, its plan is changed.  The command first prints which state is kept, and how long output
     will pause.  Then the job stops at a committed position, and continues there with the new plan: operators
     that compute the same keep their state.  A change that would lose state is refused unless --rebuild or
-    --allow-state-loss is given.
+    --allow-state-loss is given; one after which an output would retract rows that it does not have, unless
+    --allow-inconsistent is given.
 
     With --into, the statements of SCRIPT are added to those of JOB, whose plan is changed in the same way.
     Declarations that are equal to those of JOB are taken once.  Outputs of SCRIPT begin at the position of
@@ -161,8 +167,8 @@ def deploy(
     outputs have the same bytes as without --bootstrap.
 
     With --json, standard output has one object for a change: "job", "position", "operators" (each with
-    "operator", "text", "effect", "reason", "stored_rows", "bytes"), "outputs" ("kept", "added" and
-    "dropped"), "tables" ("added" and "dropped"), "kept_bytes" and "pause_seconds".
+    "operator", "text", "effect", "reason", "stored_rows", "bytes"), "outputs" ("kept", "added",
+    "dropped" and "inconsistent"), "tables" ("added" and "dropped"), "kept_bytes" and "pause_seconds".
     """
     from fsql.console.deploy import deploy_script
 

@@ -8,7 +8,7 @@ from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.compiler.records import dataclass
 from fsql.job.compilation import compile_job
 from fsql.job.file_uses import FileUses
-from fsql.job.graph_diff import StateChange, check_change, compare
+from fsql.job.graph_diff import StateChange, check_change, check_consistent, compare
 from fsql.job.graph_tick import frozen_ordinals, newest_manifest, with_ordinals
 from fsql.job.state_directory import is_finished, read_description
 
@@ -38,13 +38,16 @@ class Change:
     diff: GraphDiff
     pause_seconds: float | None
 
-    def check(self) -> None:
+    def check(self, *, allow_inconsistent: bool = False) -> None:
         """Check that the change may be made.
 
         Raises:
-            FsqlError: E638, if state would be lost, or cannot be rebuilt.
+            FsqlError: E638, if state would be lost, or cannot be rebuilt, or if changes that are written
+                would not add up, unless `allow_inconsistent`.
         """
         check_change(self.diff, self.old, self.new, self.change)
+        if not allow_inconsistent:
+            check_consistent(self.diff)
 
 
 def plan_change(job: JobDirectory, compiled: Compiled, change: StateChange) -> Change:

@@ -13,8 +13,11 @@ from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.compiler.explain.operators import operator_parts
 from fsql.compiler.explain.parts import headline
 from fsql.compiler.explain.traits import operator_name
+from fsql.compiler.logical import append_only, operators
 from fsql.compiler.records import dataclass
+from fsql.compiler.serialize import work_digest
 from fsql.connectors.live.live_splits import needs_front_log
+from fsql.connectors.row_options import row_options
 from fsql.connectors.settings import settings_of
 from fsql.job.state_operators import state_operators
 
@@ -70,6 +73,8 @@ class GraphDiff:
     tables_added: tuple[str, ...]
     tables_dropped: tuple[str, ...]
     position: tuple[int, int] | None
+    inconsistent: tuple[str, ...] = ()
+    """Outputs whose changes would not add up across the position of the change."""
 
     def operators_with(self, effect: StateEffect) -> list[OperatorEffect]:
         """Return the operators on which the effect is `effect`."""
@@ -126,6 +131,67 @@ def compare(old: Job, new: Job, change: StateChange, manifest: Manifest | None) 
         _only(new_tables, old_tables),
         _only(old_tables, new_tables),
         None if manifest is None else manifest.position,
+        _inconsistent(old, new, effects),
+    )
+
+
+def _inconsistent(old: Job, new: Job, effects: Iterable[OperatorEffect]) -> tuple[str, ...]:
+    """Return the outputs with changes that refer to rows which they do not have, or leave rows behind.
+
+    The rows of an append-only result stay, whatever the query.  An updating one retracts rows that it has
+    written.  So its rows must come from one query, and it must have all rows of the kept state.
+    """
+    before, after = _results(old), _results(new)
+    updating = {
+        insert.sink.name
+        for job in (old, new)
+        for insert in job.inserts
+        if not append_only(insert.query)
+    }
+    kept = {each.operator for each in effects if each.effect is StateEffect.KEPT}
+    ids = {plan: name for name, plan in state_operators(new).items()}
+    continuing = {
+        insert.sink.name
+        for insert in new.inserts
+        if any(ids.get(plan) in kept for plan in operators(insert.query))
+    }
+    return tuple(
+        name
+        for name, result in after.items()
+        if name in updating and (before[name] != result if name in before else name in continuing)
+    )
+
+
+def _results(job: Job) -> dict[str, list[object]]:
+    """Return what each output is written from and how, by name; equal values are equal results."""
+    results: dict[str, list[object]] = {}
+    for insert in job.inserts:
+        sink = insert.sink
+        columns = [(column.name, str(column.type)) for column in sink.columns]
+        query = work_digest(insert.query, lambda table: table.name)
+        written = (columns, row_options(sink), sink.changes, sink.key, sink.operation_column)
+        results.setdefault(sink.name, []).append((query, written))
+    return results
+
+
+def check_consistent(diff: GraphDiff) -> None:
+    """Check that the changes of each output add up across the position of the change.
+
+    Raises:
+        FsqlError: E638, if an output would retract rows that it does not have, or keep old ones.
+    """
+    if not diff.inconsistent:
+        return
+    name = diff.inconsistent[0]
+    message = (
+        f'the changes of output "{name}" would not add up: its rows are not those of the new query'
+    )
+    note = "later changes would retract rows that were never written, and leave old rows in place"
+    raise _refusal(
+        message,
+        "deploy the script under another name, with new outputs",
+        "or accept such changes: --allow-inconsistent",
+        notes=(note,),
     )
 
 

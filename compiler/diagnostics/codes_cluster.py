@@ -198,7 +198,7 @@ CLUSTER_ROWS: Final[tuple[Row, ...]] = (
     (
         "E638",
         "plan of a job cannot be changed",
-        "State would be lost without a request, or what is requested is not possible with the job.",
+        "State would be lost, or written changes would not add up; or what is requested is not possible.",
         "`--rebuild` recomputes state from all input; `--allow-state-loss` continues without it.",
         "fsql deploy new.sql --name orders  # which groups by another column",
     ),

@@ -67,11 +67,16 @@ def test_outputs_begin_at_the_position_and_common_state_is_kept(change: Change) 
     """The job is changed while it runs; then its process and the agent are killed."""
     change.start(COUNT_SINK + COUNTS)
     before = len(change.written("counts"))
-    said = add(change, OFTEN, "--json")
+    said = add(change, OFTEN, "--allow-inconsistent", "--json")
     assert said.code == 0, said.err
     effects = json.loads(said.out)
     assert [each["effect"] for each in effects["operators"]] == ["kept"]
-    assert effects["outputs"] == {"kept": ["counts"], "added": ["often"], "dropped": []}
+    assert effects["outputs"] == {
+        "kept": ["counts"],
+        "added": ["often"],
+        "dropped": [],
+        "inconsistent": ["often"],
+    }
     events = {
         each["event"]: each for each in map(json.loads, said.err.splitlines()) if "event" in each
     }
@@ -99,7 +104,7 @@ def test_outputs_begin_at_the_position_and_common_state_is_kept(change: Change) 
 def test_a_drained_job_gives_outputs_from_exactly_its_position(change: Change) -> None:
     change.start(COUNT_SINK + COUNTS)
     position = change.drain()
-    assert add(change, OFTEN, "--quiet").code == 0
+    assert add(change, OFTEN, "--allow-inconsistent", "--quiet").code == 0
     change.finish()
     change.lines, lines = position, change.lines
     below = change.expected(OFTEN).get("often", [])
@@ -151,7 +156,7 @@ def test_a_query_is_taken_out_again(change: Change) -> None:
 
 def test_the_script_of_the_job_can_be_changed_and_deployed_again(change: Change) -> None:
     change.start(COUNT_SINK + COUNTS)
-    said = add(change, OFTEN)
+    said = add(change, OFTEN, "--allow-inconsistent")
     path = change.directory.parent / "other" / "other.sql"
     heading = f"{path}, compared with the script of job:\n"
     assert said.err[said.err.index(heading) :] == (
@@ -180,7 +185,7 @@ def test_the_script_of_the_job_can_be_changed_and_deployed_again(change: Change)
     assert again.err.splitlines()[-5].endswith("already, so it is not changed:")
     edited = change.directory / "job.sql"
     edited.write_text(shown.out.replace("n >= 3", "n >= 4"))
-    change.cluster.call("deploy", edited, "--quiet")
+    change.cluster.call("deploy", edited, "--allow-inconsistent", "--quiet")
     change.finish()
     assert change.written("counts") == change.expected(COUNT_SINK + COUNTS)["counts"]
     explained = change.cluster.call("explain", "--stage", "tick", "--job", "job").out
@@ -196,9 +201,9 @@ def test_the_command_of_the_note_is_accepted(change: Change) -> None:
     [line] = [each for each in note.splitlines() if "to compute it once" in each]
     start = "  to compute it once, instead of a job of its own: "
     command = ["deploy", str(path), "--into", "job"]
-    told = [*command, "-D", "least=...", "--dir", str(change.cluster.path)]
+    told = [*command, "-D", "least=...", "--dir", str(change.cluster.path), "--rebuild"]
     assert line == start + shlex.join(["fsql", *told])
-    said = change.cluster.say(*command, *flags, "--quiet")
+    said = change.cluster.say(*command, *flags, "--rebuild", "--quiet")
     assert said.code == 0, said.err
     histogram = other_script(change, HISTOGRAM)
     note = change.cluster.call("deploy", histogram, "--dry-run").err
@@ -256,7 +261,7 @@ def test_two_additions_at_the_same_time_do_not_undo_each_other(change: Change) -
     """The second one has read the plan of before the first one."""
     change.start(COUNT_SINK + COUNTS)
     _, before = change.cluster.directory.find_job("job")
-    assert add(change, OFTEN, "--quiet").code == 0
+    assert add(change, OFTEN, "--allow-inconsistent", "--quiet").code == 0
     compiled = compile_job(read_script(str(change.script(COUNT_SINK + COUNTS)), {}))
     plan = plan_file_bytes(plan_file_of(compiled))
     request = Deploy("job", plan.decode(), change="lose", before=before.plan)

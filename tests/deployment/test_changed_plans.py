@@ -173,7 +173,7 @@ def test_state_is_rebuilt_from_the_input(change: Change) -> None:
     change.start(COUNT_SINK + COUNTS)
     change.drain()
     before = change.written("counts")
-    change.deploy(COUNT_SINK + LENGTHS, "--rebuild")
+    change.deploy(COUNT_SINK + LENGTHS, "--rebuild", "--allow-inconsistent")
     change.finish()
     lengths = change.expected(COUNT_SINK + LENGTHS)["counts"]
     # Each word of a line changes both, so both write as many rows for a line.
@@ -184,7 +184,7 @@ def test_state_may_be_lost_if_that_is_asked_for(change: Change) -> None:
     change.start(COUNT_SINK + COUNTS)
     position = change.drain()
     before = change.written("counts")
-    change.deploy(COUNT_SINK + LENGTHS, "--allow-state-loss")
+    change.deploy(COUNT_SINK + LENGTHS, "--allow-state-loss", "--allow-inconsistent")
     change.finish()
     rest = LENGTHS.replace(" GROUP BY", f" WHERE id >= {position} GROUP BY")
     assert change.written("counts") == before + change.expected(COUNT_SINK + rest)["counts"]
