@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, TypeAlias
 
 from fsql.compiler.records import dataclass
-from fsql.runtime.cluster.node import Received, TimerFired, Transmit
+from fsql.runtime.cluster.node import Computed, Received, TimerFired, Transmit
 from fsql.runtime.cluster.tick_events import Layout, TickEffect, TickEvent
 
 if TYPE_CHECKING:
@@ -200,6 +200,7 @@ CoordinatorEvent: TypeAlias = (
     Received
     | TickEvent
     | TimerFired
+    | Computed
     | LeaseHeld
     | LeaseLost
     | WorkerExited

@@ -37,12 +37,12 @@ from fsql.runtime.cluster.coordinator_events import (
     WorkerExited,
 )
 from fsql.runtime.cluster.delivery import PositionRefusedError
-from fsql.runtime.cluster.frames import NOTHING_RECEIVED, Frame, Goodbye, Heartbeat, Hello
+from fsql.runtime.cluster.frames import Frame, Goodbye, Heartbeat, Hello
 from fsql.runtime.cluster.lease_fence import LeaseFence
 from fsql.runtime.cluster.manifest import fault_of
 from fsql.runtime.cluster.member_changes import MemberChanges
 from fsql.runtime.cluster.members import Members
-from fsql.runtime.cluster.node import Received, TimerFired
+from fsql.runtime.cluster.node import Computed, Received, TimerFired
 from fsql.runtime.cluster.phase import Phase
 from fsql.runtime.cluster.proposed_ticks import ProposedTicks
 from fsql.runtime.cluster.restart_strategy import RestartStrategy
@@ -135,6 +135,8 @@ class CoordinatorNode:
                 return self._on_worker_lost(number, f"the worker at {address} has ended", now)
             case EpochTaken():
                 return self._on_epoch_taken(event, now)
+            case Computed(seconds):
+                self._restarts.timeouts.on_computed(seconds, now)
             case TickProposed():
                 self.ticks.on_proposal(event, now)
             case LoadMeasured(busy):
@@ -204,9 +206,9 @@ class CoordinatorNode:
                 return self._on_other_epoch(what, received.source, now)
             case Frame() as frame if epoch is not None:
                 epoch.receive(frame, now)
-            case Hello(job, worker, address):
+            case Hello(job) as hello:
                 if job in {"", self._spec.job}:
-                    return self._on_hello(worker, address, now)
+                    return self._on_hello(hello, now)
             case Heartbeat(_, _, sender) if epoch is not None:
                 epoch.detector.on_heartbeat(sender, now)
             case Goodbye(_, number, sender) as goodbye:
@@ -236,13 +238,12 @@ class CoordinatorNode:
         why = f"worker {goodbye.sender} has left: {goodbye.reason}"
         if goodbye.broken_invariant:
             return self._on_broken_invariant(why, now)
-        if goodbye.reason == NOTHING_RECEIVED:
-            self._on_silence(epoch, goodbye.sender, now)
         return self._fail(why, now, disk_failed=goodbye.disk_failed)
 
-    def _on_hello(self, worker: str, address: str, now: float) -> list[CoordinatorEffect]:
-        self._restarts.timeouts.on_hello(worker, now)
-        lost = self._members.on_hello(worker, address, now)
+    def _on_hello(self, hello: Hello, now: float) -> list[CoordinatorEffect]:
+        self._restarts.timeouts.on_computed(hello.computed, now)
+        address = hello.address
+        lost = self._members.on_hello(hello.worker, address, now)
         if lost is not None:
             return self._on_worker_lost(lost, f"the worker at {address} has started again", now)
         if self.phase is Phase.WAITING:
@@ -286,6 +287,7 @@ class CoordinatorNode:
         effects: list[CoordinatorEffect] = []
         epoch = self.epoch
         self._next_try = self._restarts.retry_at(now)
+        self._advance_timeout(now)
         may_try = self.phase is Phase.GATHERING and not self._asked and self._next_try is None
         if may_try and self._members.are_enough(now):
             self._asked = True
@@ -307,6 +309,16 @@ class CoordinatorNode:
             effects += self._messages.heartbeats(epoch.addresses.values(), epoch)
         return effects + epoch.advance(now, may_release=self._fence.is_open(now))
 
+    def _advance_timeout(self, now: float) -> None:
+        """Let the failure timeout decay, unless a silence has shown that it is needed."""
+        timeouts, epoch = self._restarts.timeouts, self.epoch
+        if epoch is not None:
+            timeouts.on_silence_ended(epoch.detector.longest_silence, now)
+            epoch.detector.longest_silence = 0.0
+        timeouts.advance(now)
+        if epoch is not None:
+            epoch.detector.timeout = timeouts.silence
+
     def _give_up_if_lost(self, now: float) -> list[CoordinatorEffect]:
         """End the epoch if a worker has failed; called when a timer fires and all input is processed."""
         epoch = self.epoch
@@ -314,20 +326,12 @@ class CoordinatorNode:
             return []
         failure = epoch.members.failure(now, running=epoch.running)
         if failure is not None:
-            number, why = failure
-            self._on_silence(epoch, number, now)
-            return self._give_up(why, now)
+            return self._give_up(failure, now)
         longest = self._restarts.timeouts.loading
         if self.phase is not Phase.RUNNING and now - self._begun_at > longest:
             self._restarts.timeouts.on_loading_too_long()
             return self._give_up("the workers were not ready in time", now)
         return []
-
-    def _on_silence(self, epoch: CoordinatorEpoch, number: int, now: float) -> None:
-        """Record that an epoch is lost to the silence of a worker, or of what the worker waited for."""
-        timeouts, done = self._restarts.timeouts, epoch.deliveries.min_stored_position()
-        silence = max(epoch.detector.silence(number, now), timeouts.silence)
-        timeouts.on_silence(done, self._members.names.get(number, ""), now - silence)
 
     def _on_skipped_committed(
         self, event: ManifestCommitted | ManifestNotCommitted, now: float

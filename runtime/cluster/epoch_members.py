@@ -89,15 +89,13 @@ class EpochMembers:
         """Change to a layout with these members; from now on snapshots consist of their parts."""
         self.layout = self._snapshots.members = tuple(numbers)
 
-    def failure(self, now: float, *, running: bool) -> tuple[int, str] | None:
-        """Return which worker has failed, and how in words; None if none has failed."""
+    def failure(self, now: float, *, running: bool) -> str | None:
+        """Return which worker has failed and how, in words; None if none has failed."""
         detector, seconds = self._detector, f"{self._detector.timeout:g} s"
         if (silent := detector.silent(now)) is not None:
-            return silent, f"worker {silent} has been silent for {seconds}"
+            return f"worker {silent} has been silent for {seconds}"
         stuck = detector.stuck(self._links.by_peer, now) if running else None
-        return (
-            None if stuck is None else (stuck, f"worker {stuck} has not acknowledged for {seconds}")
-        )
+        return None if stuck is None else f"worker {stuck} has not acknowledged for {seconds}"
 
     def take_left(self) -> list[tuple[int, str]]:
         """Remove the members that may leave, and return their numbers and addresses."""

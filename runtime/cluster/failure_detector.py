@@ -3,14 +3,14 @@
 Contract.  A peer has failed if it has been silent for the timeout, or if frames are in flight to it and it
 has acknowledged none for as long.  Nodes check this only when a timer fires and all input is processed.
 
-A node in one long step is as silent as one that has ended, and would be as silent in the next epoch.  So an
-epoch that is lost to silence doubles the timeout, from `failure_after` up to `failure_after_most`, unless an
-output has stored something since the last such epoch.  A silent worker that says Hello again was in a long
-step: the timeout grows to more than its silence, also where outputs go on.  It never decreases: a job
-with one such step is likely to have more.  In the same way, an epoch that was not loaded in time doubles the
-time for loading.
+A node in one long step is as silent as one that is stopped, or whose link is cut, and would be as silent in
+the next epoch.  What tells them apart is processor time: only the first has used any.  So nodes report steps
+that were long and in which they computed (`Computed`), workers in the Hello after them.  The timeout grows to
+more than such a step, up to `failure_after_most`, and for no other reason.  It is halved each
+`DECAY_SECONDS` in which no node was silent for half of it, down to `failure_after`.  An epoch that was not
+loaded in time doubles the time for loading.
 
-By the same rule the launcher detects processes that hang, and a worker that was started by hand detects that
+In the same way the launcher detects processes that hang, and a worker that was started by hand detects that
 the run has ended.
 
 Not promised: that a step ends.  Processes that have ended are reported by their launcher, immediately.
@@ -18,18 +18,26 @@ Not promised: that a step ends.  Processes that have ended are reported by their
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Generic, TypeVar
-
-from fsql.runtime.batch import START
+from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from fsql.runtime.batch import Root
     from fsql.runtime.cluster.job_spec import Settings
     from fsql.runtime.cluster.link import Link
 
 PeerT = TypeVar("PeerT")
+
+DECAY_SECONDS: Final = 120.0
+"""The time after which a longer timeout is halved if nothing has needed it."""
+
+_COMPUTING: Final = 1 / 8
+"""The least share of a processor that a computing process gets, also on a machine that is overloaded."""
+
+
+def has_computed(seconds: float, processor_seconds: float) -> bool:
+    """Return whether a process that used so much processor time in so many seconds was computing."""
+    return processor_seconds >= _COMPUTING * seconds
 
 
 class FailureDetector(Generic[PeerT]):
@@ -38,6 +46,8 @@ class FailureDetector(Generic[PeerT]):
     def __init__(self, timeout: float) -> None:
         """Start without watched peers; `timeout` is in seconds."""
         self.timeout = timeout
+        self.longest_silence = 0.0
+        """The longest silence that a sign of life has ended since this was last set to 0."""
         self._received_at: dict[PeerT, float] = {}
 
     def watch(self, peers: Iterable[PeerT], now: float) -> None:
@@ -51,6 +61,7 @@ class FailureDetector(Generic[PeerT]):
     def on_heartbeat(self, peer: PeerT, now: float) -> None:
         """Record a sign of life of a peer."""
         if peer in self._received_at:
+            self.longest_silence = max(self.longest_silence, now - self._received_at[peer])
             self._received_at[peer] = now
 
     def silence(self, peer: PeerT, now: float) -> float:
@@ -91,29 +102,29 @@ class Timeouts:
     def __init__(self, settings: Settings) -> None:
         self.silence = settings.failure_after
         self.loading = settings.loading_at_most
+        self._silence_min = settings.failure_after
         self._silence_max = settings.failure_after_most
         self._loading_min = settings.loading_at_most
-        self._done = START
-        self._silent_since: tuple[str, float] | None = None
+        self._needed_at = 0.0
 
-    def on_silence(self, done: Root, worker: str, since: float) -> None:
-        """Record that an epoch was lost to silence when all sinks had stored everything below `done`.
-
-        `worker` is the name of one that may live, and `since` the time of its last sign of life.
-        """
-        if done <= self._done:
-            self.silence = longer_timeout(self.silence, self._silence_max)
-        self._done = max(done, self._done)
-        self._silent_since = worker, since
-
-    def on_hello(self, worker: str, now: float) -> None:
-        """Record that a worker lives; if the last epoch was lost to its silence, accept such a silence."""
-        if self._silent_since is None or self._silent_since[0] != worker:
-            return
-        seconds = now - self._silent_since[1]
-        self._silent_since = None
+    def on_computed(self, seconds: float, now: float) -> None:
+        """Record that a node has computed for so long without a sign of life; accept that from now on."""
+        self.on_silence_ended(seconds, now)
         while self.silence <= seconds and self.silence < self._silence_max:
             self.silence = longer_timeout(self.silence, self._silence_max)
+
+    def on_silence_ended(self, seconds: float, now: float) -> None:
+        """Record that a node was silent for so long, and has not failed."""
+        if seconds > self.silence / 2:
+            self._needed_at = now
+
+    def advance(self, now: float) -> None:
+        """Let the timeout decay."""
+        if self.silence == self._silence_min:
+            return
+        while now - self._needed_at >= DECAY_SECONDS and self.silence > self._silence_min:
+            self.silence = max(self.silence / 2, self._silence_min)
+            self._needed_at += DECAY_SECONDS
 
     def on_loading_too_long(self) -> None:
         """Record that workers did not load in time; in the next epoch they have twice as long."""

@@ -326,11 +326,15 @@ class Frame:
 
 @dataclass(frozen=True, slots=True)
 class Hello:
-    """A worker that is in no epoch offers to join one; `worker` is its name, new at each start."""
+    """A worker that is in no epoch offers to join one; `worker` is its name, new at each start.
+
+    `computed` is for how many seconds it has computed at most without a pause in its last epoch.
+    """
 
     job: str
     worker: str
     address: str
+    computed: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,6 +26,13 @@ class Received:
 
 
 @dataclass(frozen=True, slots=True)
+class Computed:
+    """Event: the process has computed for so many seconds without waiting, so it may have been silent."""
+
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
 class TimerFired:
     """Event: time has passed, and the node has been given all frames that had arrived."""
 

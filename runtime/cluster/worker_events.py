@@ -6,7 +6,7 @@ from dataclasses import field
 from typing import TYPE_CHECKING, TypeAlias
 
 from fsql.compiler.records import dataclass
-from fsql.runtime.cluster.node import Received, TimerFired, Transmit
+from fsql.runtime.cluster.node import Computed, Received, TimerFired, Transmit
 from fsql.runtime.cluster.tick_events import (
     BinsCopied,
     BinsNotCopied,
@@ -244,7 +244,7 @@ LoadedEvent: TypeAlias = ChunkRead | Resumed | _StateEvent
 EpochEvent: TypeAlias = Loaded | NotLoaded | ShardLost | _StateEvent
 """The events that name their epoch: they answer effects that may be of an earlier one."""
 WorkerEvent: TypeAlias = (
-    Received | TimerFired | LeaderFound | SourceFailed | ChunkRead | Resumed | EpochEvent
+    Received | TimerFired | Computed | LeaderFound | SourceFailed | ChunkRead | Resumed | EpochEvent
 )
 ShardEffect: TypeAlias = DeliverShard | SyncSinks
 WorkerEffect: TypeAlias = (

@@ -11,6 +11,7 @@ Not promised: that an epoch makes progress.  The coordinator decides when to beg
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from fsql.compiler.diagnostics import FsqlError
@@ -25,7 +26,7 @@ from fsql.runtime.cluster.frames import (
     Heartbeat,
     Hello,
 )
-from fsql.runtime.cluster.node import Received, TimerFired, Transmit
+from fsql.runtime.cluster.node import Computed, Received, TimerFired, Transmit
 from fsql.runtime.cluster.worker_epoch import WorkerEpoch
 from fsql.runtime.cluster.worker_events import (
     ChunkRead,
@@ -115,6 +116,8 @@ class WorkerNode:
                     self._leader, self._next_hello = address, now
             case TimerFired():
                 pass
+            case Computed(seconds):
+                self._hello = replace(self._hello, computed=max(seconds, self._hello.computed))
             case ChunkRead() | Resumed():
                 return [] if epoch is None else epoch.on_event(event, now)
             case SourceFailed(diagnostics):
@@ -160,6 +163,7 @@ class WorkerNode:
         if begin.worker != self._hello.worker or begin.identity <= self._newest:
             return []
         self._newest = begin.identity
+        self._hello = replace(self._hello, computed=0.0)
         self._leader = begin.coordinator
         self.epoch = WorkerEpoch(begin, self._settings, now)
         return [Load(begin)]

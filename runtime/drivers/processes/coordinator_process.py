@@ -9,6 +9,7 @@ from fsql.runtime.cluster.coordinator_events import WorkerExited
 from fsql.runtime.cluster.node import Received
 from fsql.runtime.drivers.memory import collect_while_idle
 from fsql.runtime.drivers.processes.background import BackgroundThread
+from fsql.runtime.drivers.processes.stopwatch import Stopwatch
 from fsql.runtime.hosts.coordinator_host import CoordinatorHost
 
 if TYPE_CHECKING:
@@ -71,9 +72,13 @@ class CoordinatorProcess:
             while self.is_running():
                 seconds, descriptors = self.wait_bounds()
                 collect_while_idle()
-                for source, what in self._transport.receive(seconds, descriptors):
+                received = self._transport.receive(seconds, descriptors)
+                stopwatch = Stopwatch()
+                for source, what in received:
                     host.step(Received(what, source))
                 self.process_events()
+                for event in stopwatch.events():
+                    host.step(event)
                 host.tick()
         finally:
             self.close()

@@ -6,6 +6,7 @@ import time
 from typing import TYPE_CHECKING, Final
 
 from fsql.runtime.drivers.memory import collect_while_idle
+from fsql.runtime.drivers.processes.stopwatch import Stopwatch
 from fsql.runtime.hosts.hosted_nodes import HostedNodes
 
 if TYPE_CHECKING:
@@ -71,6 +72,7 @@ class HostingProcess:
             collect_while_idle()
         received = self._transport.receive(seconds, descriptors)
         self._waited_seconds += time.monotonic() - now if seconds else 0.0
+        stopwatch = Stopwatch()
         for source, what in received:
             nodes.receive(what, source)
             nodes.exchange()
@@ -79,6 +81,9 @@ class HostingProcess:
         nodes.exchange()
         coordinator.process_events()
         nodes.exchange()
+        for event in stopwatch.events():
+            worker.step(event)
+            coordinator.host.step(event)
         worker.host.tick()
         coordinator.host.tick()
         self._measure_load(time.monotonic())

@@ -1,8 +1,8 @@
 """The launcher: starts the processes of a run, restarts them, and leaves none behind.
 
 A process that ends before the job does is started again.  A process that writes nothing for too long is
-considered hung and is killed, so that no stopped process can continue beside its replacement.  It may have
-been in a long step that its replacement has to repeat, so each kill doubles this timeout for all processes.
+considered hung and is killed, so that no stopped process can continue beside its replacement.  It may
+be in a long step that its replacement would have to repeat, so one that computes meanwhile is waited for.
 
 The launcher detects immediately that a process has ended.  It reports an ended worker to the coordinator; if
 the coordinator has ended, it calls `on_coordinator_ended`, which ends the lease.
@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.records import dataclass
 from fsql.runtime.batch import START
-from fsql.runtime.cluster.failure_detector import FailureDetector, longer_timeout
+from fsql.runtime.cluster.failure_detector import FailureDetector, has_computed
 from fsql.runtime.cluster.phase import Phase
 from fsql.runtime.drivers.descriptors import wait_readable
 from fsql.runtime.drivers.processes.lines import (
@@ -37,6 +37,7 @@ from fsql.runtime.drivers.processes.lines import (
     WorkerAddress,
     WorkerExitNotice,
 )
+from fsql.runtime.drivers.processes.process_role import processor_seconds
 from fsql.runtime.drivers.processes.starting import start_process
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ HUNG_SECONDS: Final = 10.0
 """Seconds without a line after which a child is killed."""
 
 HUNG_SECONDS_MAX: Final = 640.0
-"""Limit of that time, which doubles each time a process is killed."""
+"""Seconds after which it is killed although it computes."""
 
 START_SECONDS_MAX: Final = 120.0
 """Seconds until the first line: a child imports many modules, and the machine may be busy."""
@@ -76,6 +77,8 @@ class _Child:
     reader: LineReader = field(init=False)
     writer: LineWriter = field(init=False)
     address: str | None = None
+    sampled: tuple[float, float] | None = None
+    """The processor time that it had used at a time in its present silence."""
 
     def start(self, *, restarted: bool) -> None:
         """Start a process."""
@@ -85,7 +88,7 @@ class _Child:
         assert self.process.stdout is not None
         self.reader = LineReader(self.process.stdout.fileno())
         self.writer = LineWriter(self.process.stdin.fileno())
-        self.address = None
+        self.address = self.sampled = None
 
     def close_input(self) -> None:
         """Close its input, so that it ends."""
@@ -192,14 +195,26 @@ class Launcher:
     def _end_if_hung(self, child: _Child, now: float) -> None:
         if self._starting.has_failed(child, now):
             self._on_lost(child, f"has been silent for {self._starting.timeout:.0f} s")
-        elif self._started.has_failed(child, now):
-            seconds = self._started.timeout
-            self._started.timeout = longer_timeout(seconds, HUNG_SECONDS_MAX)
+        elif (seconds := self._started.silence(child, now)) >= HUNG_SECONDS / 2:
+            self._watch_silent(child, seconds, now)
+
+    def _watch_silent(self, child: _Child, seconds: float, now: float) -> None:
+        """End a silent process, unless it has computed in the last half of the time that it may be silent."""
+        used = processor_seconds(child.process.pid)
+        if child.sampled is None:
+            child.sampled = now, used
+        since, used_before = child.sampled
+        if now - since < HUNG_SECONDS / 2:
+            return
+        if seconds < HUNG_SECONDS_MAX and has_computed(now - since, used - used_before):
+            child.sampled = now, used
+        else:
             self._on_lost(child, f"has been silent for {seconds:.0f} s")
 
     def _on_line(self, child: _Child, line: Line, now: float) -> None:
         self._starting.forget(child)
         self._started.watch([child], now)
+        child.sampled = None
         match line:
             case WorkerAddress(address):
                 child.address = address

@@ -5,6 +5,7 @@ The command line does not show the role, because a forked process has that of th
 
 from __future__ import annotations
 
+import os
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
@@ -59,5 +60,21 @@ def _processes() -> list[int]:
     """Return all processes, ascending; none where there is no `/proc`."""
     try:
         return sorted(int(each.name) for each in Path("/proc").iterdir() if each.name.isdigit())
+    except OSError:
+        return []
+
+
+def processor_seconds(pid: int) -> float:
+    """Return how much processor time a process has used; 0 if that is not known."""
+    fields = _stat(pid)
+    if not fields:
+        return 0.0
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def _stat(pid: int) -> list[str]:
+    """Return the fields of `/proc/PID/stat` from the state on; none if there is no such process."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()
     except OSError:
         return []

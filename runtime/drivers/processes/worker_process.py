@@ -9,6 +9,7 @@ from fsql.runtime.cluster.node import Received
 from fsql.runtime.cluster.worker_events import LeaderFound
 from fsql.runtime.drivers.memory import collect_while_idle
 from fsql.runtime.drivers.processes.background import BackgroundThread
+from fsql.runtime.drivers.processes.stopwatch import Stopwatch
 from fsql.runtime.hosts.worker_host import WorkerHost
 
 if TYPE_CHECKING:
@@ -97,10 +98,13 @@ class WorkerProcess:
             if received:
                 self._deadline.on_message(now)
             self._deadline.check(now)
+        stopwatch = Stopwatch()
         self.update_leader()
         for source, what in received:
             self.step(Received(what, source))
         self.read()
+        for event in stopwatch.events():
+            self.step(event)
         self.host.tick()
 
     def wait_seconds(self, now: float) -> float:
