@@ -133,4 +133,5 @@ def test_options_of_change_events() -> None:
         "path": "a",
         "format": "debezium-json",
         "on_error": "null_field",
+        "old_key": "0",
     }
