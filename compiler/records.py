@@ -37,7 +37,7 @@ else:
         kind = dataclasses.dataclass(init=False, repr=False, eq=False, slots=slots)(kind)
         fields = dataclasses.fields(kind)
         if "__init__" not in own:
-            kind.__init__ = _first_init(kind, frozen)
+            kind.__init__ = _first_init(kind, frozen, slots)
         if "__repr__" not in own:
             kind.__repr__ = _repr_of([field.name for field in fields if field.repr])
         if eq:
@@ -54,16 +54,16 @@ else:
                 kind.__getstate__, kind.__setstate__ = _get_state, _set_state
         return kind
 
-    def _first_init(kind, frozen):
+    def _first_init(kind, frozen, slots):
         """Return an `__init__` that replaces itself by one that is compiled for the fields."""
 
         def __init__(self, *args, **kwargs):  # noqa: N807
-            kind.__init__ = _compiled_init(kind, frozen)
+            kind.__init__ = _compiled_init(kind, frozen, slots)
             kind.__init__(self, *args, **kwargs)
 
         return __init__
 
-    def _compiled_init(kind, frozen):
+    def _compiled_init(kind, frozen, slots):
         namespace = {"__annotations__": {}}
         for field in dataclasses.fields(kind):
             namespace["__annotations__"][field.name] = object
@@ -76,7 +76,7 @@ else:
             namespace["__post_init__"] = kind.__post_init__
         namespace["__doc__"] = kind.__doc__
         fields_only = type(kind.__name__, (), namespace)
-        make = dataclasses.dataclass(repr=False, eq=False, frozen=frozen)
+        make = dataclasses.dataclass(repr=False, eq=False, frozen=frozen, slots=slots)
         init = make(fields_only).__init__
         init.__qualname__ = f"{kind.__qualname__}.__init__"
         return init

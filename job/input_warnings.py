@@ -16,7 +16,7 @@ from fsql.compiler.functions.timestamps import format_timestamp
 from fsql.compiler.logical import drops_late_rows, has_expiring_rows, operators
 from fsql.compiler.sqltypes import Kind
 from fsql.connectors.file.metadata import MetadataSplit, record_columns
-from fsql.job.option_spans import option_span
+from fsql.job.option_spans import locate_errors, option_span
 from fsql.job.sources import check_sources
 
 if TYPE_CHECKING:
@@ -32,6 +32,9 @@ _PASSING: Final = {"E531", "E543"}
 """Codes of errors that may be resolved before the job runs."""
 _FIRST_BYTES: Final = 1 << 16
 _FIRST_ROWS: Final = 100
+_FILES_MAX: Final = 8
+"""How many files of a table are looked at, the first ones by name."""
+_FIELDS_SHOWN: Final = 8
 _EPOCH_SECONDS: Final = range(10**9, 10**11)
 """Seconds of the years 2001 to 5138; read as milliseconds, they are times of 1970 to 1973."""
 
@@ -86,10 +89,16 @@ def first_row_warnings(compiled: Compiled, splits: Splits) -> list[Diagnostic]:
     """Return warnings about the first rows of each table that is read from JSON files.
 
     Other formats refuse what JSON silently accepts: a number as a timestamp, a missing column.
+
+    Raises:
+        FsqlError: E543, if the first rows of a file have none of the columns.
     """
     warnings: list[Diagnostic] = []
     for table in compiled.job.tables:
         if dict(table.options).get("format", "json") == "json":
+            for split in splits[table.ordinal][:_FILES_MAX]:
+                with locate_errors(compiled.syntax, table.name, "path"):
+                    _check_fields(table, _first_rows(split), split.name)
             for split in splits[table.ordinal][:1]:
                 seen: set[tuple[str, str]] = set()
                 rows = _first_rows(split)
@@ -121,6 +130,30 @@ def _first_rows(split: Split) -> list[tuple[int, dict[str, object]]]:
     except (FsqlError, ValueError, RecursionError, msgspec.MsgspecError):
         pass
     return rows
+
+
+def _check_fields(table: Table, rows: list[tuple[int, dict[str, object]]], source: str) -> None:
+    """Check that one of the first rows of a file has one of the columns: all rows would be NULL.
+
+    Raises:
+        FsqlError: E543, if none has.
+    """
+    names = [column.name for column in record_columns(table)]
+    fields = list(dict.fromkeys(field for _, row in rows for field in row))
+    if not fields or not names or not {*names}.isdisjoint(fields):
+        return
+    shown = ", ".join(f'"{field}"' for field in fields[:_FIELDS_SHOWN])
+    more = ", …" if len(fields) > _FIELDS_SHOWN else ""
+    raise FsqlError(
+        [
+            Diagnostic(
+                "E543",
+                f'input "{source}" has none of the columns of table "{table.name}"',
+                notes=(f"the fields of its first rows are {shown}{more}",),
+                helps=("declare columns that the file has, or name another file",),
+            )
+        ]
+    )
 
 
 def _misspelt(table: Table, fields: set[str], source: str) -> Iterator[Diagnostic]:

@@ -214,3 +214,24 @@ def test_event_times_in_seconds_of_another_format(tmp_path: Path) -> None:
         'warning[FSQL-W504]: event times of table "t" seem to be seconds since 1970;'
         ' row 1 of "t.csv" is of 1970-01-21T10:53:45.600Z'
     )
+
+
+def test_a_file_without_any_declared_column_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "job.sql").write_text(table(columns="b BIGINT, c STRING"))
+    (tmp_path / "t.jsonl").write_text('{"a": 1, "x": "y"}\n{"z": 2}\n')
+    said = fsql("run", tmp_path / "job.sql")
+    assert (said.code, said.out) == (1, "")
+    assert said.err == (
+        'error[FSQL-E543]: input "t.jsonl" has none of the columns of table "t"\n'
+        f" --> {tmp_path}/job.sql:1:74\n"
+        "  |\n"
+        "1 | CREATE TABLE t (b BIGINT, c STRING) WITH ('connector' = 'file', 'path' = 't.jsonl');\n"
+        "  |                                                                          ^^^^^^^^^\n"
+        '  = note: the fields of its first rows are "a", "x", "z"\n'
+        "  = help: declare columns that the file has, or name another file\n"
+    )
+    (tmp_path / "job.sql").write_text(table(columns="a BIGINT, c STRING"))  # as the help says
+    assert (
+        fsql("run", "--quiet", tmp_path / "job.sql").out
+        == '{"a":1,"c":null}\n{"a":null,"c":null}\n'
+    )

@@ -38,6 +38,7 @@ def classes(decorate: Any, kind: dict[str, bool]) -> tuple[Any, Any]:
         items: list[int] = dataclasses.field(default_factory=list)
         secret: str = dataclasses.field(default="s", repr=False)
         total: int = dataclasses.field(init=False, default=0)
+        label: str = dataclasses.field(init=False, default="none")
 
         def __post_init__(self) -> None:
             object.__setattr__(self, "total", len(self.items))
