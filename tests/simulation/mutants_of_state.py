@@ -21,7 +21,6 @@ from fsql.runtime.dataflow.front import Front
 from fsql.runtime.dataflow.worker import Worker
 from fsql.runtime.hosts.coordinator_host import CoordinatorHost
 from fsql.runtime.hosts.front_logs import FrontLogs
-from fsql.runtime.hosts.worker_host import WorkerHost
 from fsql.runtime.kernels.aggregate.slot_snapshots import SlotSnapshots
 from fsql.runtime.simulation.sources import SimulatedSplit
 from fsql.runtime.simulation.stores import SimulatedDirectory, SimulatedStore
@@ -250,13 +249,6 @@ def rows_of_front_logs_are_read_before_they_are_durable(patch: Patch) -> None:
     patch.setattr(SimulatedSplit, "readable", SimulatedSplit.rows_available)
 
 
-def a_worker_keeps_the_store_of_a_number_that_another_has(patch: Patch) -> None:
-    def nothing(_: WorkerHost) -> Any:
-        yield None
-
-    patch.setattr(WorkerHost, "_close_state", nothing)
-
-
 MUTANTS: tuple[Callable[[Patch], None], ...] = (
     what_the_consumer_has_is_forgotten,
     what_the_consumer_has_is_not_dropped,
@@ -281,5 +273,4 @@ MUTANTS: tuple[Callable[[Patch], None], ...] = (
     a_manifest_is_committed_before_it_is_durable,
     front_logs_keep_what_the_newest_snapshot_needs_only,
     rows_of_front_logs_are_read_before_they_are_durable,
-    a_worker_keeps_the_store_of_a_number_that_another_has,
 )

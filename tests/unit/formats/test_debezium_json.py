@@ -219,9 +219,9 @@ def test_without_the_old_key_the_new_one_is_all_there_is(before: str, tmp_path: 
 
 
 def test_a_malformed_old_key_is_a_reject(tmp_path: Path) -> None:
-    update = '{"before":{"a":1,"b":5},"after":{"a":1,"b":"y","n":2},"op":"u"}'
+    update = '{"before":{"a":1,"n":"five"},"after":{"a":1,"b":"y","n":2},"op":"u"}'
     (tmp_path / "u").write_text(f"{update}\n{MOVED[0]}\n")
-    fsql.Session(base_directory=tmp_path, parameters={"key": "b"}).run(
+    fsql.Session(base_directory=tmp_path, parameters={"key": "n"}).run(
         BY_KEY
         + """
         CREATE TABLE o (b STRING) WITH ('connector' = 'file', 'path' = 'o');
@@ -230,7 +230,7 @@ def test_a_malformed_old_key_is_a_reject(tmp_path: Path) -> None:
     )
     assert (tmp_path / "o").read_text() == '{"op":"+I","b":"x"}\n'
     (reject,) = map(json.loads, (tmp_path / "rejects").read_text().splitlines())
-    assert (reject["row"], reject["code"], reject["field"]) == (0, "FSQL-E513", "b")
+    assert (reject["row"], reject["code"], reject["field"]) == (0, "FSQL-E513", "n")
 
 
 def test_the_version_of_an_old_key_ends_where_that_of_the_new_one_begins(tmp_path: Path) -> None:
