@@ -86,7 +86,6 @@ def interval_text(duration_us: int) -> str:
 
 def name_text(name: str) -> str:
     """Return `name`, in double quotes if it is not a plain identifier."""
-    name = name.replace("\x1f", "")  # of a generated name
     return name if _PLAIN_NAME.fullmatch(name) else '"' + name.replace('"', '""') + '"'
 
 

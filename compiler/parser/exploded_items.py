@@ -11,9 +11,10 @@ from typing import Final
 
 from fsql.compiler import syntax
 from fsql.compiler.parser.json_elements import json_array
-from fsql.compiler.syntax.names import generated_name, parts
+from fsql.compiler.syntax.names import parts
 
-_ALIAS: Final = generated_name("exploded array")
+_ALIAS: Final = "exploded array"
+"""A name that no relation or column of the query has."""
 _NAMES: Final = {"EXPLODE": "col", "UNNEST": "unnest"}
 """The functions, with the names of columns without an alias; those of JSON have their own names."""
 _CLOSED: Final = (syntax.Query, syntax.Lambda)
@@ -116,7 +117,7 @@ def _without_calls(part: syntax.Syntax, found: _Found) -> syntax.Syntax:
     def column(call: syntax.FunctionCall, array: syntax.Expression) -> syntax.ColumnReference:
         name = next((name for name, each in found if each == array), None)
         if name is None:
-            name = syntax.Identifier(call.span, generated_name(f"exploded array {len(found) + 1}"))
+            name = syntax.Identifier(call.span, f"{_ALIAS} {len(found) + 1}")
             found.append((name, array))
         parts = syntax.Identifier(call.span, _ALIAS), syntax.Identifier(call.span, name.name)
         return syntax.ColumnReference(call.span, parts)

@@ -4,21 +4,12 @@ from __future__ import annotations
 
 from dataclasses import field, fields
 from functools import cache
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from fsql.compiler.records import dataclass
 
 if TYPE_CHECKING:
     from fsql.compiler.text.source import Span
-
-
-_GENERATED: Final = "\x1f"
-"""A character that the lexer refuses everywhere, so that no name of a script has it."""
-
-
-def generated_name(text: str) -> str:
-    """Return a name for what the script does not name; no name in the script is equal to it."""
-    return text + _GENERATED
 
 
 @dataclass(frozen=True, slots=True)
