@@ -59,6 +59,8 @@ CRASHES_MAX: Final = 8
 
 _POLL_SECONDS: Final = 0.1
 _END_SECONDS: Final = 10.0
+_STEP_SECONDS: Final = 2.0
+"""How long a coordinator may take to finish its step when the run is ended before the job is over."""
 
 
 class GivenUpError(Exception):
@@ -280,13 +282,19 @@ class Launcher:
         self._start(child, restarted=True)
 
     def _end_all(self) -> None:
-        """End all processes, and wait for them."""
+        """End all processes, and wait for them.
+
+        A run that is ended early lets its coordinator finish its step.  Of the rows below a position, some
+        outputs would have theirs and others not.
+        """
         started = [child for child in self._children if hasattr(child, "process")]
-        if self._finished is not None:
-            for child in started:
-                child.close_input()
-            for child in started:
-                with suppress(subprocess.TimeoutExpired):
-                    child.process.wait(_END_SECONDS)
+        finishing, seconds = started, _END_SECONDS
+        if self._finished is None:
+            finishing, seconds = started[:1], _STEP_SECONDS
+        for child in finishing:
+            child.close_input()
+        for child in finishing:
+            with suppress(subprocess.TimeoutExpired):
+                child.process.wait(seconds)
         for child in started:
             child.end()

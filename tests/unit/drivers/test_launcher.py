@@ -204,3 +204,21 @@ def test_children_end_with_the_launcher(tmp_path: Path) -> None:
     launched(text + f"time.sleep(0.3)\nprint('{OVER}', flush=True)", text + "sys.stdin.read()", 2)
     alive = [pid for pid in pids.read_text().split() if Path(f"/proc/{pid}").exists()]
     assert alive == []
+
+
+def test_a_run_that_is_interrupted_lets_the_coordinator_finish_its_step(tmp_path: Path) -> None:
+    begun, done = tmp_path / "begun", tmp_path / "done"
+    coordinator = (
+        f"open({str(begun)!r}, 'w')\nsys.stdin.read()\ntime.sleep(0.2)\nopen({str(done)!r}, 'w')\n"
+    )
+
+    def interrupt() -> None:
+        if begun.exists():
+            raise KeyboardInterrupt
+
+    run = Launcher(
+        script(coordinator), script("time.sleep(600)"), (1, 0), lambda _: None, interrupt
+    )
+    with pytest.raises(KeyboardInterrupt):
+        run.run()
+    assert done.exists()
