@@ -29,6 +29,11 @@ class OutputStream(Protocol):
         """Write buffered bytes."""
 
 
+def ignore_notice(note: str) -> None:
+    """Report nothing."""
+    del note
+
+
 @dataclass(frozen=True, slots=True)
 class ConnectorContext:
     """The run that a source or a sink belongs to.
@@ -40,7 +45,8 @@ class ConnectorContext:
     to its files; otherwise it empties them.  `memory` has the rows of the tables that the calling program
     supplies, by the name of the table.  `columns_read` has the columns that the job uses, by the name of the
     table; if a table is not in it, all of its columns may be used.  `shard` is the number of the shard that
-    a sink writes, if its table is sharded.
+    a sink writes, if its table is sharded.  `on_notice` is called with notices for the user about live input,
+    in the thread that reads it.
     """
 
     base_directory: Path
@@ -54,6 +60,7 @@ class ConnectorContext:
     memory: Mapping[str, pa.Table | GrowingRows] = field(default_factory=dict)
     columns_read: Mapping[str, frozenset[str]] = field(default_factory=dict)
     shard: int | None = None
+    on_notice: Callable[[str], None] = ignore_notice
 
     def resolve(self, path: str) -> Path:
         """Resolve the path given by an option.

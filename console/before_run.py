@@ -8,8 +8,10 @@ from fsql.console.reporter import print_message
 from fsql.job.input_warnings import warnings_of
 
 if TYPE_CHECKING:
+    from collections import deque
     from pathlib import Path
 
+    from fsql.console.progress import Progress
     from fsql.console.reporter import Reporter
     from fsql.job.compilation import Compiled
     from fsql.job.planning import RunOptions
@@ -38,6 +40,18 @@ def print_listening(compiled: Compiled, reporter: Reporter) -> None:
             address = options["address"]
             fields = {"table": table.name, "address": address}
             reporter.inform("listening", fields, f'table "{table.name}" listens on {address}\n')
+
+
+def print_input_notes(
+    notes: deque[str], reporter: Reporter, progress: Progress | None = None
+) -> None:
+    """Print the notices of live input; with `progress`, where they do not disturb the display."""
+    while notes:
+        note = notes.popleft()
+        if progress is None or reporter.quiet or reporter.json:
+            reporter.inform("input", {"note": note}, f"note: {note}\n")
+        else:
+            progress.print_line(f"note: {note}")
 
 
 def print_join_command(

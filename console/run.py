@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import sys
+from collections import deque
 from typing import TYPE_CHECKING
 
 from fsql.compiler.diagnostics import FsqlError
 from fsql.console import exit_codes, summary
-from fsql.console.before_run import print_listening, print_profile_problem, print_warnings
+from fsql.console.before_run import (
+    print_input_notes,
+    print_listening,
+    print_profile_problem,
+    print_warnings,
+)
 from fsql.console.broken_pipe import discard_standard_output, is_broken_pipe
 from fsql.console.explained_run import ExplainedRun
 from fsql.console.inspections import print_inspections
@@ -60,7 +66,8 @@ def run_script(
     explained.check(result)
     if not print_inspections(result, options, form, reporter):
         return exit_codes.OK
-    splits = open_splits(result)
+    notes: deque[str] = deque()
+    splits = open_splits(result, on_notice=notes.append)
     print_warnings(result, splits, reporter)
     stdout = open_standard_output(result.job, form, reporter) if sys.stdout is not None else None
     times = TimeWarnings(result, splits, reporter)
@@ -77,7 +84,7 @@ def run_script(
             metrics = run.metrics
             with display as progress:
                 collect_less_often()
-                run.run(_progress_printer(result, progress, times, interrupt, reporter))
+                run.run(_progress_printer(result, progress, times, interrupt, reporter, notes))
         if run.stopped is not None:
             status, code = summary.STOPPED, exit_codes.STOPPED
             reporter.error(stop_error(run.stopped, result, splits, metrics.rows_out))
@@ -89,6 +96,7 @@ def run_script(
         discard_standard_output()
         return exit_codes.OK
     assert metrics is not None
+    print_input_notes(notes, reporter)
     explained.write(result, run)
     summary.print_summary(status, metrics, reporter, result)
     return code
@@ -100,6 +108,7 @@ def _progress_printer(
     times: TimeWarnings,
     interrupt: Interrupt,
     reporter: Reporter,
+    notes: deque[str],
 ) -> Callable[[Metrics], None]:
     """Return the function that is called after every chunk."""
     listening = False
@@ -111,6 +120,7 @@ def _progress_printer(
             print_listening(result, reporter)
         progress.update(metrics)
         times.print_new(metrics, progress)
+        print_input_notes(notes, reporter, progress)
         interrupt.check()
 
     return on_progress

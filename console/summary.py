@@ -107,6 +107,10 @@ def summary_text(status: str, metrics: Metrics) -> str:
                 "rows read, but not yet released",
             )
         )
+    if metrics.bytes_unread:
+        tables = sorted(name for name, each in metrics.sources.items() if each.bytes_unread)
+        note = f"received from {', '.join(tables)}, dropped: their line had not ended"
+        rows.append(("unread", bytes_text(metrics.bytes_unread), note))
     width = max(len(value) for _, value, _ in rows)
     lines = [f"{status} after {seconds_text(seconds)}"]
     lines += [f"  {name:<12}  {value:>{width}}  {note}".rstrip() for name, value, note in rows]

@@ -112,7 +112,10 @@ def _run_job(path: Path, fork_server: ForkServer, started: float) -> int:
     except FsqlError as error:
         lasting = not {each.code for each in error.diagnostics} <= TRANSIENT_ERRORS
         outcome = Outcome("failed", time.time(), diagnostics_bytes(error).decode(), lasting=lasting)
-    observer.log("ended", {"outcome": outcome.kind, **_error_fields(outcome)})
+    unread = {name: each.bytes_unread for name, each in observer.metrics.total.sources.items()}
+    unread = {name: count for name, count in unread.items() if count}
+    fields = {"bytes_unread": unread} if unread else {}
+    observer.log("ended", {"outcome": outcome.kind, **_error_fields(outcome), **fields})
     job.set_outcome(outcome)
     set_join(job, None)
     os.close(lock)

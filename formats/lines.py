@@ -269,6 +269,11 @@ class LineCutter:
         """Return the offset in the stream after the last block."""
         return self._seen_bytes
 
+    @property
+    def line_byte(self) -> int:
+        """Return the offset in the stream of the line that the next block continues."""
+        return self._byte
+
     def feed(self, block: bytes) -> list[Lines]:
         """Return the lines that `block` completes, in at most two parts."""
         self._seen_bytes += len(block)

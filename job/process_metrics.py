@@ -36,6 +36,10 @@ class ProcessMetrics:
         """Record the time at the end of the run."""
         self.total.seconds = time.monotonic() - self._started
 
+    def count_unread(self, table: str, count: int) -> None:
+        """Count bytes of a table that were received, and are in no row at the end of the run."""
+        self.total.count_unread(table, count)
+
     def add(self, report: ProgressReport) -> None:
         """Add a report; the work of an epoch after its last report is unknown."""
         now = time.monotonic()

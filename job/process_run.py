@@ -69,6 +69,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from fsql.connectors.context import OutputStream
+    from fsql.connectors.live.inflows import Feed
     from fsql.job.compilation import Compiled
     from fsql.job.description import PreparedJob
     from fsql.job.planning import RunOptions
@@ -113,7 +114,9 @@ def run_on_processes(
         access = access_flags(process_options, curve)
         server = _serve_standard_output(job, load_or_create_key(key), stdout, stack)
         _report_ready(job, options, observer)
-        checks = [stack.enter_context(_open_feeds(job, state, observer, server))]
+        checks = [
+            stack.enter_context(_open_feeds(job, state, observer, server, metrics.count_unread))
+        ]
         observer.on_listening(job)
         if by_hand := process_options.joining:
             observer.on_waiting(by_hand, leader, key, process_options.keys)
@@ -333,28 +336,44 @@ def _serve_standard_output(
 
 @contextmanager
 def _open_feeds(
-    job: PreparedJob, state: Path, observer: ProcessObserver, server: StandardOutputServer | None
+    job: PreparedJob,
+    state: Path,
+    observer: ProcessObserver,
+    server: StandardOutputServer | None,
+    on_unread: Callable[[str, int], None],
 ) -> Iterator[Callable[[], None]]:
     """Write data from standard input, sockets and followed files to front logs.
 
-    Return a function that raises interrupts, and errors of live input, standard output and the state.
+    Return a function that raises interrupts, and errors of live input, standard output and the state.  At the
+    end, `on_unread` is called with the bytes of each table that are in no line, unless the job has finished.
     """
+
+    def close(feed: Feed, table: str) -> None:
+        feed.close()
+        if not is_finished(state):
+            on_unread(table, feed.bytes_dropped)
+
     errors: list[FsqlError] = []
     notes: deque[str] = deque()
-    context = source_surroundings(job.compiled)
+    context = source_surroundings(job.compiled, on_notice=notes.append)
+
+    def report_notes() -> None:
+        while notes:
+            observer.on_input_note(notes.popleft())
+
     with ExitStack() as stack:
         check_state = stack.enter_context(deletion_check(state))
+        stack.callback(report_notes)
         for table in job.compiled.job.tables:
             if needs_front_log(table):
                 logs = job.description.front_logs()
-                feed = open_feed(table, logs, errors.append, context, notes.append)
-                stack.callback(feed.close)
+                feed = open_feed(table, logs, errors.append, context)
+                stack.callback(close, feed, table.name)
 
         def check() -> None:
             observer.check()
             check_state()
-            while notes:
-                observer.on_input_note(notes.popleft())
+            report_notes()
             for error in errors:
                 raise error
             if server is not None:

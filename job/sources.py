@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.compiler.logical import SPLITS_MAX
 from fsql.compiler.rules.prune_columns.demand import columns_read
-from fsql.connectors.context import ConnectorContext
+from fsql.connectors.context import ConnectorContext, ignore_notice
 from fsql.connectors.opening import check_source, open_source
 from fsql.job.option_spans import locate_errors
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from fsql.compiler.logical import Table
@@ -22,15 +22,20 @@ if TYPE_CHECKING:
     Splits = Mapping[int, Sequence[Split]]
 
 
-def open_splits(compiled: Compiled, front_logs: Path | None = None) -> Splits:
+def open_splits(
+    compiled: Compiled,
+    front_logs: Path | None = None,
+    on_notice: Callable[[str], None] = ignore_notice,
+) -> Splits:
     """Return the splits of each table that the job reads, by its ordinal.
 
     Sources that cannot be read again are read through their front logs, if `front_logs` is given.
+    `on_notice` is called with notices for the user, in the threads that read live input.
 
     Raises:
         FsqlError: E318, E531 to E534, if a source cannot be opened; E539, if it has too many splits.
     """
-    context = source_surroundings(compiled, front_logs)
+    context = source_surroundings(compiled, front_logs, on_notice)
     splits = {}
     for table in _readable_tables(compiled):
         with locate_errors(compiled.syntax, table.name, "path"):
@@ -58,7 +63,11 @@ def _readable_tables(compiled: Compiled) -> Iterator[Table]:
         yield table
 
 
-def source_surroundings(compiled: Compiled, front_logs: Path | None = None) -> ConnectorContext:
+def source_surroundings(
+    compiled: Compiled,
+    front_logs: Path | None = None,
+    on_notice: Callable[[str], None] = ignore_notice,
+) -> ConnectorContext:
     """Return the context in which the sources of a job are opened."""
     memory = compiled.script.memory
     return ConnectorContext(
@@ -66,6 +75,7 @@ def source_surroundings(compiled: Compiled, front_logs: Path | None = None) -> C
         front_logs=front_logs,
         memory={} if memory is None else memory.tables,
         columns_read=columns_read(compiled.bound),
+        on_notice=on_notice,
     )
 
 

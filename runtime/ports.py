@@ -166,6 +166,17 @@ class LocatesRows(Protocol):
         """
 
 
+@runtime_checkable
+class ReadsOnce(Protocol):
+    """A reader of input of which it may have received more than it has returned as rows."""
+
+    def bytes_lost(self) -> int:
+        """Return how many bytes were received that are in no row and cannot be read again.
+
+        Nothing more is read after this call.
+        """
+
+
 @dataclass(frozen=True, slots=True)
 class Release:
     """Rows that a barrier releases to one sink: final, in order, whole groups.

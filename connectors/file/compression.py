@@ -142,6 +142,11 @@ class CompressedBlocks:
         del byte
         return self._file.tell()
 
+    def bytes_lost(self, byte: int) -> int:
+        """Return 0: a file can be read again."""
+        del byte
+        return 0
+
     def close(self) -> None:
         """Close the file."""
         self._file.close()

@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from fsql.compiler.logical import Table
     from fsql.connectors.context import ConnectorContext
     from fsql.connectors.live.inflows import Inflow
-    from fsql.connectors.live.live_splits import OnNotice
     from fsql.connectors.streams.blocks import Blocks
     from fsql.formats.factories import FileSplit as WholeFile
     from fsql.formats.lines import LineDecoder
@@ -123,9 +122,7 @@ def open_source(table: Table, settings: Settings, context: ConnectorContext) -> 
     return [MetadataSplit(each, keys, partition_values(table, each.path)) for each in splits]
 
 
-def open_inflow(
-    table: Table, settings: Settings, context: ConnectorContext, on_notice: OnNotice
-) -> Inflow:
+def open_inflow(table: Table, settings: Settings, context: ConnectorContext) -> Inflow:
     """Return the records of the files that the table follows.
 
     Raises:
@@ -133,7 +130,7 @@ def open_inflow(
     """
     from fsql.connectors.file.following.opening import open_follower  # few tables follow files
 
-    return open_follower(table, settings, context, on_notice)
+    return open_follower(table, settings, context)
 
 
 def _followed_split(table: Table, settings: Settings, context: ConnectorContext) -> Split:

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 
     from fsql.compiler.logical import Table
     from fsql.connectors.context import ConnectorContext
-    from fsql.connectors.live.live_splits import OnNotice
     from fsql.formats.settings import Settings
     from fsql.runtime.ports import Split
 
@@ -31,12 +30,10 @@ def open_source(table: Table, settings: Settings, context: ConnectorContext) -> 
     return [live_split(settings.text("topic"), table, settings, context, decoder)]
 
 
-def open_inflow(
-    table: Table, settings: Settings, context: ConnectorContext, on_notice: OnNotice
-) -> TopicInflow:
+def open_inflow(table: Table, settings: Settings, context: ConnectorContext) -> TopicInflow:
     """Connect to the brokers of the table.
 
     Raises:
         FsqlError: E531, E533 or E534, if the topic cannot be read.
     """
-    return TopicInflow(topic_of(settings, context), lines_of(table, settings), on_notice)
+    return TopicInflow(topic_of(settings, context), lines_of(table, settings), context.on_notice)

@@ -92,6 +92,8 @@ class LogWriter:
         self.directory = directory
         self.before_flush: list[Callable[[], None]] = []
         """Functions that make data durable on which the written lines depend."""
+        self.bytes_cut = 0
+        """How many bytes after the last complete line another writer has left."""
         self._bytes_max = bytes_max
         self._segment_bytes = min(segment_bytes, max(bytes_max // 4, 1))
         self._descriptor: int | None = None
@@ -198,6 +200,22 @@ class LogWriter:
         except OSError as error:
             raise paths.io_error("writing", self.directory, error) from None
 
+    def drop_unfinished(self) -> int:
+        """Cut off the bytes after the last complete line, which readers have not seen; return their number.
+
+        Raises:
+            OSError: if the operating system refuses.
+        """
+        if self._descriptor is None or self.ended:
+            return 0
+        dropped = self.length - self._line_end
+        if dropped:
+            # As when a log is continued: the length that readers have seen is never that of more bytes.
+            self._flushed.write(min(self._flushed.length, self._line_end))
+            os.ftruncate(self._descriptor, self._size - dropped)
+            self._size -= dropped
+        return dropped
+
     def close(self) -> None:
         """Close the log, which another writer may continue."""
         if self._descriptor is not None:
@@ -223,7 +241,8 @@ class LogWriter:
             whole = lines.rfind(b"\n") + 1
             # Before the cut: otherwise a process that ends in between would leave bytes that seem lost.
             self._flushed.write(min(self._flushed.length, start + whole))
-            if whole < len(content):
+            self.bytes_cut = len(content) - whole
+            if self.bytes_cut:
                 os.truncate(known[-1].path, whole)
         self._begin(start)
         self._line_end = self.length
@@ -301,6 +320,11 @@ class LogBlocks:
     def bytes_passed(self, byte: int) -> int:
         """Return `byte`: the log is read as it is."""
         return byte
+
+    def bytes_lost(self, byte: int) -> int:
+        """Return 0: a log can be read again."""
+        del byte
+        return 0
 
     def content_before(self, byte: int) -> str:
         """Return the hash of the last bytes before an offset.

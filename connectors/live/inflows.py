@@ -14,8 +14,10 @@ import threading
 from typing import TYPE_CHECKING, Final, Protocol, runtime_checkable
 
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
+from fsql.compiler.diagnostics.numbers import bytes_text
 from fsql.connectors import paths
 from fsql.connectors.addresses import listen_error
+from fsql.connectors.context import ignore_notice
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -90,6 +92,13 @@ class Outflow(Protocol):
     def end(self) -> None:
         """End the stream."""
 
+    def drop_unfinished(self) -> int:
+        """Drop the bytes of a line whose end has not come; return their number.
+
+        Raises:
+            OSError: if the operating system refuses.
+        """
+
     def close(self) -> None:
         """Release all resources."""
 
@@ -114,9 +123,17 @@ class SocketInflow:
     """The bytes of connections to an address, one connection at a time.
 
     The end of a connection ends an unfinished line; whether the line is valid is decided when it is decoded.
+    A part of a line may be valid, so `on_notice` is called with a notice that begins with `name`.
     """
 
-    def __init__(self, address: tuple[str, int], *, ends_with_connection: bool) -> None:
+    def __init__(
+        self,
+        address: tuple[str, int],
+        *,
+        ends_with_connection: bool,
+        name: str = "a socket",
+        on_notice: Callable[[str], None] = ignore_notice,
+    ) -> None:
         """Listen.
 
         Raises:
@@ -128,8 +145,12 @@ class SocketInflow:
         except OSError as error:
             raise listen_error("E531", f"{address[0]}:{address[1]}", error) from None
         self._ends_with_connection = ends_with_connection
+        self._name = name
+        self._on_notice = on_notice
         self._peer: socket.socket | None = None
-        self._within_line = False
+        self._peer_name = ""
+        self._line_bytes = 0
+        """How many bytes of a line have come whose end has not."""
         self._ended = False
 
     @property
@@ -146,21 +167,29 @@ class SocketInflow:
         if not _ready(waited_for.fileno(), select.POLLIN, seconds):
             return None
         if self._peer is None:
-            self._peer, _ = self._listener.accept()
+            self._peer, (host, port, *_) = self._listener.accept()
+            self._peer_name = f"{host}:{port}"
             return None
+        end = "ended"
         try:
             data = self._peer.recv(min(bytes_max, _READ_BYTES))
-        except OSError:
-            data = b""
+        except OSError as error:
+            data, end = b"", f"broke ({error.strerror})"
         if data:
-            self._within_line = not data.endswith(b"\n")
+            line_end = data.rfind(b"\n") + 1
+            self._line_bytes = len(data) - line_end + (0 if line_end else self._line_bytes)
             return data
         self._peer.close()
         self._peer = None
         self._ended = self._ends_with_connection
-        unfinished, self._within_line = self._within_line, False
+        unfinished, self._line_bytes = self._line_bytes, 0
+        connection = f"{self._name}: the connection from {self._peer_name} {end}"
         if unfinished:
+            came = bytes_text(unfinished)
+            self._on_notice(f"{connection} within a line; the {came} that came are read as a line")
             return b"\n"
+        if end != "ended":
+            self._on_notice(f"{connection}; what it sent last may be missing")
         return b"" if self._ended else None
 
     def close(self) -> None:
@@ -195,6 +224,10 @@ class PipeOutflow:
         """End the stream: the reader sees the end when the pipe is closed."""
         self.ended = True
 
+    def drop_unfinished(self) -> int:
+        """Return 0: the reader counts what it has not read."""
+        return 0
+
     def close(self) -> None:
         """Close this end."""
         os.close(self._descriptor)
@@ -222,6 +255,10 @@ class Feed:
         self._outflow = outflow
         self._on_failure = on_failure
         self._clock = clock
+        self.can_resume = isinstance(inflow, ResumableInflow)
+        """Whether the source has all bytes still, so that none are lost."""
+        self.bytes_dropped = 0
+        """After the end, how many bytes were received and are neither in the outflow nor at their source."""
         self._stopped = threading.Event()
         self._thread = threading.Thread(target=self._run, name="feed", daemon=True)
         self._thread.start()
@@ -241,6 +278,9 @@ class Feed:
         except Exception as error:  # noqa: BLE001 - rows would be lost without an error
             self._on_failure(_internal_error(error))
         finally:
+            if not self.can_resume:
+                with contextlib.suppress(OSError):
+                    self.bytes_dropped += self._outflow.drop_unfinished()
             with contextlib.suppress(OSError):
                 self._inflow.close()
             with contextlib.suppress(OSError):
@@ -288,6 +328,7 @@ class Feed:
                 return
             self._outflow.flush()  # so that the reader makes room
             if self._stopped.wait(_FULL_SECONDS):
+                self.bytes_dropped += len(data)
                 return
 
 

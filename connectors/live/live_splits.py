@@ -7,8 +7,10 @@ A run without state reads them directly.  In a job with state, the launcher writ
 
 from __future__ import annotations
 
+import fcntl
 import os
-from collections.abc import Callable
+import termios
+from array import array
 from contextlib import ExitStack, closing
 from dataclasses import field
 from functools import partial
@@ -16,6 +18,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 from fsql.compiler.connectors import FOLLOW
+from fsql.compiler.diagnostics.numbers import bytes_text
 from fsql.compiler.durations import duration_us
 from fsql.compiler.logical import TimeKind
 from fsql.compiler.records import dataclass
@@ -33,6 +36,7 @@ from fsql.connectors.streams.replay import not_replayable
 from fsql.formats.factories import make_decoder
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from fsql.compiler.diagnostics import FsqlError
@@ -49,14 +53,6 @@ _BLOCK_BYTES: Final = 1 << 20
 _MIB: Final = 1 << 20
 _KEPT_ROWS_MAX: Final = 65_536
 """How many rows before the last chunk have a known place: an expression may have failed in one of them."""
-
-OnNotice = Callable[[str], None]
-"""Called with a notice for the user, in the thread that reads the source."""
-
-
-def ignore_notice(note: str) -> None:
-    """Report nothing."""
-    del note
 
 
 def needs_front_log(table: Table) -> bool:
@@ -87,11 +83,10 @@ def open_feed(
     front_logs: Path,
     on_failure: Callable[[FsqlError], None],
     context: ConnectorContext,
-    on_notice: OnNotice = ignore_notice,
 ) -> Feed:
     """Start a thread that writes the input of a table to its log.
 
-    `on_failure`, and `on_notice` with notices for the user, are called in that thread.
+    `on_failure` is called in that thread.
 
     Raises:
         FsqlError: E531, E532, E534, E535 or E536, if the input or the log cannot be used.
@@ -99,11 +94,16 @@ def open_feed(
     settings = settings_of(table.options)
     directory = front_log_of(front_logs, table)
     with ExitStack() as stack:
-        inflow = stack.enter_context(closing(_open_inflow(table, settings, context, on_notice)))
+        inflow = stack.enter_context(closing(_open_inflow(table, settings, context)))
         resumed = inflow if isinstance(inflow, ResumableInflow) else None
         known_end = None if resumed is None else resumed.open_journal(directory)
         log = LogWriter(directory, settings.number(LOG_SIZE) * _MIB, known_end=known_end)
         stack.enter_context(closing(log))
+        if resumed is None and log.bytes_cut:
+            context.on_notice(
+                f'table "{table.name}": the run before ended within a line; the'
+                f" {bytes_text(log.bytes_cut)} that it had of this line are dropped"
+            )
         clock = _log_clock(directory, log, bound_options(table, settings))
         if resumed is not None:
             resumed.resume(log)
@@ -111,16 +111,14 @@ def open_feed(
     return Feed(inflow, log, on_failure, clock)
 
 
-def _open_inflow(
-    table: Table, settings: Settings, context: ConnectorContext, on_notice: OnNotice
-) -> Inflow:
+def _open_inflow(table: Table, settings: Settings, context: ConnectorContext) -> Inflow:
     """Open the inflow of a table, by the function of its connector.
 
     Raises:
         FsqlError: E531, E533 or E534, if it cannot be opened.
     """
     module: Any = import_module(f"fsql.connectors.{settings.connector.name}.source")
-    inflow: Inflow = module.open_inflow(table, settings, context, on_notice)
+    inflow: Inflow = module.open_inflow(table, settings, context)
     return inflow
 
 
@@ -147,7 +145,7 @@ def live_split(
     if context.front_logs is not None:
         log = front_log_of(context.front_logs, table)
         return LogSplit(name, log, decoder, bounds, root=root, places=places)
-    inflow = partial(_open_inflow, table, settings, context, ignore_notice)
+    inflow = partial(_open_inflow, table, settings, context)
     return InflowSplit(name, inflow, decoder, bounds, root)
 
 
@@ -252,6 +250,13 @@ class InflowSplit:
         return self.readers[-1].place_of(row) if self.readers else None
 
 
+def _bytes_in_pipe(descriptor: int) -> int:
+    """Return how many bytes can be read from a pipe."""
+    count = array("i", [0])
+    fcntl.ioctl(descriptor, termios.FIONREAD, count)
+    return count[0]
+
+
 def _add_clock(blocks: Blocks, options: BoundOptions) -> Blocks:
     """Return the blocks with the bounds of a clock, if the table needs one."""
     return ClockedBlocks(blocks, ArrivalClock(options)) if options else blocks
@@ -262,6 +267,13 @@ class _FedBlocks(LiveBlocks):
 
     feed: Feed
     _failure: FsqlError | None = None
+
+    def bytes_lost(self, byte: int) -> int:
+        """Return how many bytes after an offset have been received; ends the feed."""
+        self.feed.close()
+        if self.feed.can_resume:
+            return 0
+        return super().bytes_lost(byte) + _bytes_in_pipe(self._descriptor) + self.feed.bytes_dropped
 
     def on_failure(self, error: FsqlError) -> None:
         """Record why the input ended."""

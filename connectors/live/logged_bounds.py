@@ -324,6 +324,10 @@ class BoundedBlocks:
         """Return what the blocks return."""
         return self._blocks.bytes_passed(byte)
 
+    def bytes_lost(self, byte: int) -> int:
+        """Return what the blocks return."""
+        return self._blocks.bytes_lost(byte)
+
     def close(self) -> None:
         """Close blocks and bounds."""
         self._blocks.close()

@@ -151,6 +151,10 @@ class ClockedBlocks:
         """Return what the blocks return."""
         return self._blocks.bytes_passed(byte)
 
+    def bytes_lost(self, byte: int) -> int:
+        """Return what the blocks return."""
+        return self._blocks.bytes_lost(byte)
+
     def close(self) -> None:
         """Close the blocks."""
         self._blocks.close()

@@ -13,7 +13,6 @@ if TYPE_CHECKING:
 
     from fsql.compiler.logical import Table
     from fsql.connectors.context import ConnectorContext
-    from fsql.connectors.live.live_splits import OnNotice
     from fsql.formats.settings import Settings
     from fsql.runtime.ports import Split
 
@@ -27,14 +26,16 @@ def open_source(table: Table, settings: Settings, context: ConnectorContext) -> 
     return [live_split("socket", table, settings, context)]
 
 
-def open_inflow(
-    table: Table, settings: Settings, context: ConnectorContext, on_notice: OnNotice
-) -> SocketInflow:
+def open_inflow(table: Table, settings: Settings, context: ConnectorContext) -> SocketInflow:
     """Listen at the address of the table.
 
     Raises:
         FsqlError: E531 or E534, if it cannot be listened on.
     """
-    del table, context, on_notice
     ends = settings.text("ends") == "connection"
-    return SocketInflow(loopback(settings.text("address")), ends_with_connection=ends)
+    return SocketInflow(
+        loopback(settings.text("address")),
+        ends_with_connection=ends,
+        name=f'table "{table.name}"',
+        on_notice=context.on_notice,
+    )

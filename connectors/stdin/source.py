@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 
     from fsql.compiler.logical import Table
     from fsql.connectors.context import ConnectorContext
-    from fsql.connectors.live.live_splits import OnNotice
     from fsql.formats.settings import Settings
     from fsql.runtime.ports import Split
 
@@ -33,9 +32,7 @@ def open_source(table: Table, settings: Settings, context: ConnectorContext) -> 
     return [StreamSplit("stdin", context.stdin, decoder, bounds)]
 
 
-def open_inflow(
-    table: Table, settings: Settings, context: ConnectorContext, on_notice: OnNotice
-) -> DescriptorInflow:
+def open_inflow(table: Table, settings: Settings, context: ConnectorContext) -> DescriptorInflow:
     """Return the bytes of standard input."""
-    del table, settings, on_notice
+    del table, settings
     return DescriptorInflow(context.stdin)

@@ -51,6 +51,12 @@ class Blocks(Protocol):
     def bytes_passed(self, byte: int) -> int:
         """Return how many bytes of the file have been read when the offset in the stream is `byte`."""
 
+    def bytes_lost(self, byte: int) -> int:
+        """Return how many bytes after an offset have been received and cannot be read again.
+
+        Nothing more is read after this call.
+        """
+
     def close(self) -> None:
         """Release all resources."""
 
@@ -89,6 +95,11 @@ class FileBlocks:
         """Return `byte`: the file is read as it is."""
         return byte
 
+    def bytes_lost(self, byte: int) -> int:
+        """Return 0: a file can be read again."""
+        del byte
+        return 0
+
     def close(self) -> None:
         """Close the descriptor."""
         os.close(self._descriptor)
@@ -101,6 +112,7 @@ class LiveBlocks(FileBlocks):
         super().__init__(descriptor, name, block_bytes)
         self._readable = select.poll()
         self._readable.register(descriptor, select.POLLIN)
+        self._received = 0
 
     def read(self) -> bytes | None:
         """Return available bytes, None if there are none.
@@ -108,9 +120,17 @@ class LiveBlocks(FileBlocks):
         Raises:
             FsqlError: E535, if the operating system fails to read.
         """
-        return super().read() if self._readable.poll(0) else None
+        if not self._readable.poll(0):
+            return None
+        data = super().read()
+        self._received += len(data or b"")
+        return data
 
     def content_before(self, byte: int) -> str:
         """Return "": the bytes cannot be read again."""
         del byte
         return ""
+
+    def bytes_lost(self, byte: int) -> int:
+        """Return how many bytes after an offset have been received."""
+        return self._received - byte

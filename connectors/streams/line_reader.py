@@ -122,6 +122,16 @@ class LineReader:
         """Return how far the reader is in its file."""
         return self._blocks.bytes_passed(self._offset.byte)
 
+    def bytes_lost(self) -> int:
+        """Return how many bytes were received that are in no row and cannot be read again.
+
+        Nothing more is read after this call.
+        """
+        if self._ended and not self._parts:
+            return 0
+        whole = self._cutter.line_byte if self._joiner is None else self._offset.byte
+        return self._blocks.bytes_lost(self._offset.byte if self._parts else whole)
+
     def source_offset(self) -> SourceOffset:
         """Return the offset of the reader.
 

@@ -51,6 +51,7 @@ class SourceMetrics:
     """What has been read from a table.
 
     `bytes_passed` counts bytes of its files as they are stored, for example compressed.
+    `bytes_unread` were received, and are in no row when the run ends before its input.
     `in_seconds` is the first row whose event time seems to be seconds, `far_ahead` the first row that is
     dated far ahead of rows after it.
     """
@@ -59,6 +60,7 @@ class SourceMetrics:
     bytes: int = 0
     rows_rejected: int = 0
     bytes_passed: int = 0
+    bytes_unread: int = 0
     in_seconds: InSeconds | None = None
     far_ahead: FarAhead | None = None
 
@@ -77,6 +79,8 @@ class Metrics:
     `rows_…` count rows, `bytes_…` bytes, `seconds…` are seconds; `unknown_fields`, `nulled_fields`,
     `messages`, `acknowledgements`, `releases`, `snapshots` and `recoveries` are counts.
 
+    `bytes_unread` were received from sources that cannot be read again, and are in no row when a run ends
+    before its input: most often a part of a line.
     `rows_state` and `bytes_state` are the current size of the state; the bytes are estimated.
     `seconds_behind` is the age of the oldest chunk that is not released completely, `rows_unreleased` the
     approximate number of rows that were read and not released.  `rows_late_by_window` counts late rows by the
@@ -106,6 +110,7 @@ class Metrics:
     seconds: float = 0.0
     seconds_behind: float = 0.0
     rows_unreleased: int = 0
+    bytes_unread: int = 0
     held_by: str = ""
     held_seconds: float = 0.0
     min_time: int | None = None
@@ -157,6 +162,11 @@ class Metrics:
     def source(self, table: str) -> SourceMetrics:
         """Return the metrics of a table that is read."""
         return self.sources.setdefault(table, SourceMetrics())
+
+    def count_unread(self, table: str, count: int) -> None:
+        """Count bytes of a table that were received, and are in no row."""
+        self.bytes_unread += count
+        self.source(table).bytes_unread += count
 
     def sink(self, table: str) -> SinkMetrics:
         """Return the metrics of a table that is written."""

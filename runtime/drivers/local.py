@@ -20,7 +20,7 @@ from fsql.runtime.dataflow.holder import Holder
 from fsql.runtime.dataflow.metrics import Metrics
 from fsql.runtime.dataflow.stage_pipeline import Instrumentation, uninstrumented
 from fsql.runtime.drivers.cluster import BarrierFirst, Cluster, PlacedFront, fronts_of
-from fsql.runtime.ports import Wait
+from fsql.runtime.ports import ReadsOnce, Wait
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Mapping, Sequence
@@ -146,7 +146,9 @@ class LocalRun:
             self._count(cluster, started, last=True)
             for worker in cluster.workers:
                 self.rows_passed.update(worker.pipelines.rows_passed())
-            for _, reader in readers:
+            for at, reader in readers:
+                if isinstance(reader, ReadsOnce) and not cluster.barrier.complete:
+                    self.metrics.count_unread(at.front.table.name, reader.bytes_lost())
                 reader.close()
         yield self.metrics
 

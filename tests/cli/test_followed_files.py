@@ -61,6 +61,35 @@ def test_a_run_without_state_follows_files(tmp_path: Path) -> None:
         interrupt(run)
 
 
+@pytest.mark.parametrize("flags", [(), ("--workers", "2")])
+def test_files_that_are_removed_or_renamed_are_reported(
+    tmp_path: Path, flags: tuple[str, ...]
+) -> None:
+    (tmp_path / "job.sql").write_text(table("*.jsonl") + "SELECT n FROM t;")
+    removed, renamed = (tmp_path / f"{name}.jsonl" for name in "ab")
+    append(removed, *rows(1))
+    with process("run", "--json", *flags, str(tmp_path / "job.sql")) as run:
+        assert said(run, 1) == rows(1)
+        with removed.open("a") as file:
+            file.write('{"n":2}')
+            file.flush()
+            removed.unlink()
+        assert said(run, 1) == rows(2)
+        append(renamed, *rows(3))
+        assert said(run, 1) == rows(3)
+        renamed.rename(tmp_path / "b.old")
+        append(renamed, *rows(4))
+        assert said(run, 1) == rows(4)
+        events = interrupt(run)
+    assert [event["note"] for event in events if event["event"] == "input"] == [
+        f'file "{removed}" was removed: its 15 bytes have been read',
+        (
+            f'file "{renamed}" was renamed: reading continues, and a new file of that name is read'
+            " from its beginning"
+        ),
+    ]
+
+
 def test_silence_of_files_closes_windows(tmp_path: Path) -> None:
     script = table(
         "a.jsonl", ", at TIMESTAMP, WATERMARK FOR at", ", 'idle' = '100 ms', 'max_ahead' = 'none'"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import signal
 import socket
+import struct
 from collections import Counter
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
@@ -235,3 +236,87 @@ def test_the_model_follows_no_clock() -> None:
         _, err = run.communicate(OLD)
     assert run.returncode == 1
     assert err.startswith(b'error[FSQL-E534]: table "t" has option "idle"')
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize(
+    "flags", [(), ("--workers", "2"), ("--state", "state"), ("--state", "state", "--workers", "2")]
+)
+def test_half_a_line_of_standard_input_is_counted(
+    tmp_path: Path, flags: tuple[str, ...], number: signal.Signals
+) -> None:
+    """What has come of it is dropped; a job that goes on reads only whole lines."""
+    script = "CREATE TABLE s (n BIGINT) WITH ('connector' = 'stdin'); SELECT n FROM s;"
+    arguments = [str(tmp_path / each) if each == "state" else each for each in flags]
+    with process("run", *arguments, "-e", script, stdin=True) as run:
+        assert run.stdin is not None
+        assert run.stdout is not None
+        run.stdin.write(b'{"n":1}\n{"n":')
+        run.stdin.flush()
+        assert run.stdout.readline() == b'{"n":1}\n'
+        run.send_signal(number)
+        assert run.wait() == 128 + number
+        _, err = run.communicate()
+    [line] = [line for line in err.decode().splitlines() if line.startswith("  unread ")]
+    assert line == "  unread        5 B  received from s, dropped: their line had not ended"
+    if "state" not in flags:
+        return
+    with process("run", "--json", *arguments, "-e", script, stdin=True) as run:
+        out, err = run.communicate(b'{"n":2}\n')
+    # Standard output has rows after the last snapshot again.
+    assert (run.returncode, out.removeprefix(b'{"n":1}\n')) == (0, b'{"n":2}\n')
+    assert b'"event": "input"' not in err
+    assert summary_of(err)["bytes_unread"] == 0
+
+
+def test_half_a_line_of_a_killed_run_is_reported_by_the_next(tmp_path: Path) -> None:
+    script = "CREATE TABLE s (n BIGINT) WITH ('connector' = 'stdin'); SELECT n FROM s;"
+    flags = ("--state", str(tmp_path / "state"))
+    with process("run", "-q", *flags, "-e", script, stdin=True) as run:
+        assert run.stdin is not None
+        assert run.stdout is not None
+        run.stdin.write(b'{"n":1}\n{"n":')
+        run.stdin.flush()
+        assert run.stdout.readline() == b'{"n":1}\n'
+        run.kill()
+    with process("run", "--json", *flags, "-e", script, stdin=True) as run:
+        _, err = run.communicate(b'{"n":2}\n')
+    assert run.returncode == 0
+    assert [event["note"] for event in map(json.loads, err.splitlines()) if "note" in event] == [
+        'table "s": the run before ended within a line; the 5 B that it had of this line are dropped'
+    ]
+
+
+@pytest.mark.parametrize("flags", [(), ("--workers", "2")])
+def test_a_connection_that_ends_within_a_line_is_reported(flags: tuple[str, ...]) -> None:
+    with KeptPort() as port:
+        script = (
+            "CREATE TABLE s (n BIGINT) WITH ('connector' = 'socket', 'format' = 'csv', 'header' = 'false',"
+            f" 'address' = '127.0.0.1:{port.number}'); SELECT n FROM s;"
+        )
+        with process("run", "--json", *flags, "-e", script) as run:
+            assert run.stdout is not None
+            assert run.stderr is not None
+            run.stderr.readline()
+            with socket.create_connection(("127.0.0.1", port.number)) as sender:
+                sender.sendall(b"123\n45")
+                first = sender.getsockname()[1]
+            assert [run.stdout.readline() for _ in range(2)] == [b'{"n":123}\n', b'{"n":45}\n']
+            with socket.create_connection(("127.0.0.1", port.number)) as sender:
+                sender.sendall(b"6\n7")
+                second = sender.getsockname()[1]
+                assert run.stdout.readline() == b'{"n":6}\n'
+                linger = struct.pack("ii", 1, 0)  # closing it resets the connection
+                sender.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
+            assert run.stdout.readline() == b'{"n":7}\n'
+            run.send_signal(signal.SIGINT)
+            assert run.wait() == 130
+            events = [json.loads(line) for line in run.stderr]
+    assert [event["note"] for event in events if event["event"] == "input"] == [
+        f'table "s": the connection from 127.0.0.1:{port} within a line; the {count} B that came are read'
+        " as a line"
+        for port, count in (
+            (f"{first} ended", 2),
+            (f"{second} broke (Connection reset by peer)", 1),
+        )
+    ]

@@ -36,7 +36,7 @@ def opened(base: Path, broker: Broker, topic: str, **options: str) -> TopicInflo
     given = {"connector": "kafka", "servers": broker.servers, "topic": topic, **options}
     read = table(**given)
     settings = settings_of(read.options)
-    return open_inflow(read, settings, ConnectorContext(base), lambda _: None)
+    return open_inflow(read, settings, ConnectorContext(base))
 
 
 def whole(inflow: TopicInflow) -> bytes:

@@ -296,9 +296,26 @@ class Follower:
             self._journal.write(self._known_piece(file, gone=gone))
 
     def _forget(self, file: FollowedFile) -> None:
+        """Stop following a file that was removed, or renamed before many others."""
+        self._options.on_notice(self._end_of(file))
         file.close()
         del self._files[file.id]
         self._record_offset(file, gone=True)
+
+    def _end_of(self, file: FollowedFile) -> str:
+        """Say what has become of a file that is not followed any more, and of its rows."""
+        read = f"its {file.offset:,} bytes have been read"
+        if not file.is_open:
+            return (
+                f'file "{file.path}" no longer exists, and was not open because it had not grown:'
+                f" {read}, and what was written to it after that was not"
+            )
+        if file.names_count:
+            return (
+                f'file "{file.path}" is not followed any more under its new name, because {_RENAMED_MAX}'
+                f" others were renamed after it: {read}"
+            )
+        return f'file "{file.path}" was removed: {read}'
 
     def _close_some(self) -> None:
         """Close the files that were found first, if many are open; renamed ones stay open."""

@@ -21,15 +21,12 @@ if TYPE_CHECKING:
     from fsql.compiler.logical import Table
     from fsql.connectors.context import ConnectorContext
     from fsql.connectors.file.found_files import FoundFile
-    from fsql.connectors.live.live_splits import OnNotice
     from fsql.formats.settings import Settings
 
 _SECOND_US: Final = 1_000_000
 
 
-def open_follower(
-    table: Table, settings: Settings, context: ConnectorContext, on_notice: OnNotice
-) -> Follower:
+def open_follower(table: Table, settings: Settings, context: ConnectorContext) -> Follower:
     """Return an inflow of the records of the files that a table follows.
 
     Raises:
@@ -43,7 +40,7 @@ def open_follower(
         WholeRecords(make_decoder(table.columns, settings)),
         interval_us / _SECOND_US,
         settings.text("on_truncate") == "reread",
-        on_notice,
+        context.on_notice,
     )
     return Follower(options)
 

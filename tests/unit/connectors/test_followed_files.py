@@ -91,7 +91,29 @@ def test_the_last_line_of_a_file_that_is_removed_needs_no_end(job: Job) -> None:
     job.drain()
     append(file, "three\n")
     job.drain()
-    assert (job.lines(), job.notes) == (["one", "two", "three"], [])
+    assert job.lines() == ["one", "two", "three"]
+    assert job.notes == [f'file "{file}" was removed: its 7 bytes have been read']
+
+
+def test_a_file_whose_successors_are_renamed_too_is_not_followed_for_ever(job: Job) -> None:
+    file = job.path.with_name("a.log")
+    for number in range(10):
+        append(file, f"{number}\n")
+        job.drain()
+        file.rename(file.with_name(f"a.log.{number}"))
+        job.drain()
+    job.notes = [note for note in job.notes if " was renamed: " not in note]
+    assert job.lines() == [str(number) for number in range(10)]
+    assert (
+        job.notes
+        == [
+            (
+                f'file "{file}" is not followed any more under its new name, because 8 others were renamed'
+                " after it: its 2 bytes have been read"
+            )
+        ]
+        * 2
+    )
 
 
 def test_a_file_that_a_program_writes_anew_with_more_is_read_on(job: Job) -> None:
@@ -106,6 +128,7 @@ def test_a_file_that_a_program_writes_anew_with_more_is_read_on(job: Job) -> Non
     new.replace(file)
     job.drain()
     assert job.lines() == ["one", "two", "other"]
+    assert job.notes == [f'file "{file}" was removed: its 8 bytes have been read']
 
 
 @pytest.mark.parametrize(
@@ -212,7 +235,13 @@ def test_a_closed_file_that_is_removed_before_it_is_read_is_gone(
 
     monkeypatch.setattr(FollowedFile, "size", remove_and_size)
     job.drain()
-    assert (job.lines(), job.notes) == (["a1", "b1", "a2"], [])
+    assert job.lines() == ["a1", "b1", "a2"]
+    assert job.notes == [
+        (
+            f'file "{removed}" no longer exists, and was not open because it had not grown:'
+            " its 3 bytes have been read, and what was written to it after that was not"
+        )
+    ]
     assert [file.path for file in job.follower._files.values()] == [kept]
 
 

@@ -117,6 +117,9 @@ class Given:
     def content_before(self, byte: int) -> str:
         return str(byte)
 
+    def bytes_lost(self, byte: int) -> int:
+        return byte
+
     def bytes_passed(self, byte: int) -> int:
         return byte
 
