@@ -19,8 +19,7 @@ from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.compiler.logical import TimeKind
 from fsql.compiler.plan_choices import choices_of
 from fsql.compiler.records import dataclass
-from fsql.connectors.generated.generators import GeneratorSplit
-from fsql.connectors.generated.rows import RowSplit
+from fsql.connectors.generated.pace import PacedSplit
 from fsql.connectors.live.live_splits import is_live
 from fsql.job.coordination import job_coordination
 from fsql.job.description import prepare_job
@@ -163,7 +162,7 @@ def _position(compiled: Compiled, splits: Splits, until: Until | None) -> Root |
         return _BEFORE_LIVE
     for table in tables:
         for split in splits[table.ordinal]:
-            if isinstance(split, GeneratorSplit | RowSplit) and split.rows is None:
+            if isinstance(split, PacedSplit) and split.rows is None:
                 reason = f'table "{table.name}" has no end'
                 raise _refusal(reason, "state where history ends: --bootstrap-until TIME")
     return None

@@ -23,6 +23,7 @@ from fsql.compiler.serialize import digest
 from fsql.compiler.statistics import TICK_SECONDS
 from fsql.compiler.text.source import SourceText
 from fsql.compiler.tick_plan import Policy
+from fsql.connectors.generated.pace import PacedSplit
 from fsql.connectors.live.live_splits import front_log_of, is_live, needs_front_log
 from fsql.connectors.opening import make_row_encoder
 from fsql.connectors.row_options import row_options
@@ -76,7 +77,9 @@ class JobDescription(msgspec.Struct, frozen=True):
     folders of its functions in Python, `modules` the digests of their modules, by name.  `columns` are those
     that were inferred from its input, by table.  Workers write statistics every `tick_seconds`, never if it
     is 0.  `first` has the changes to its plan because of a profile of its input.  `hosted` says whether
-    worker 0 is in the process of the coordinator since the last start, None if that is not known.
+    worker 0 is in the process of the coordinator since the last start, None if that is not known.  `replayed`
+    has for each table with a rate, by its ordinal, how many rows of its splits had been read when the job was
+    rebuilt: they were due then.
     """
 
     job: str
@@ -105,6 +108,7 @@ class JobDescription(msgspec.Struct, frozen=True):
     columns: dict[str, str] = msgspec.field(default_factory=dict)
     first: FirstPlan | None = None
     hosted: bool | None = None
+    replayed: dict[int, tuple[int, ...]] = msgspec.field(default_factory=dict)
 
     def script(self) -> Script:
         """Return the script."""
@@ -251,9 +255,21 @@ def prepare_job(description: JobDescription) -> PreparedJob:
     if plan_digest(result) != description.plan:
         raise _not_understood("this version of fsql compiles the script to another plan")
     splits = _frozen(result, open_splits(result, description.front_logs()), description.splits)
+    splits = {
+        ordinal: _replayed(each, description.replayed.get(ordinal, ()))
+        for ordinal, each in splits.items()
+    }
     plan = choose_plan(result, splits, description.options())
     plan = with_first_plan(plan, description.plan, description.first)
     return PreparedJob(description, result, splits, plan, plan.fronts(splits))
+
+
+def _replayed(splits: Sequence[Split], rows: Sequence[int]) -> Sequence[Split]:
+    """Return splits of which so many rows were due before; without `rows`, none were."""
+    return [
+        split.replayed(rows[number]) if rows and isinstance(split, PacedSplit) else split
+        for number, split in enumerate(splits)
+    ]
 
 
 def plan_digest(result: Compiled) -> str:

@@ -38,7 +38,7 @@ from fsql.runtime.state.local_directory import LocalDirectory, local_snapshots, 
 from fsql.runtime.state.snapshots import DamagedSnapshotError, SnapshotNotWrittenError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
     from pathlib import Path
 
     from fsql.job.compilation import Compiled
@@ -193,7 +193,33 @@ def _description(
         splits=new.splits | {ordinal: begun.splits[ordinal] for ordinal in kept},
         ordinals=ordinals,
         since=since,
+        replayed=_replayed(begun, old, manifest, kept, change),
     )
+
+
+def _replayed(
+    begun: JobDescription,
+    old: Compiled,
+    manifest: Manifest,
+    kept: Collection[int],
+    change: StateChange,
+) -> dict[int, tuple[int, ...]]:
+    """Return how many rows of the splits of each table with a rate are replayed as fast as they are read."""
+    before = {ordinal: rows for ordinal, rows in begun.replayed.items() if ordinal in kept}
+    if change is not StateChange.REBUILD:
+        return before
+    read = {point.front: point.source_offset.row for point in manifest.fronts}
+    fronts = choose_plan(old, begun.splits, begun.options()).fronts(begun.splits)  # type: ignore[arg-type]
+    rated = {table.ordinal for table in old.job.tables if dict(table.options).get("rate")}
+    rows = {
+        ordinal: list(before.get(ordinal, [0] * len(begun.splits[ordinal])))
+        for ordinal in sorted(rated & set(kept))
+    }
+    for task in fronts:
+        if task.ordinal in rows:
+            known = rows[task.ordinal][task.split]
+            rows[task.ordinal][task.split] = max(known, read.get(task.number, 0))
+    return {ordinal: tuple(each) for ordinal, each in rows.items()}
 
 
 def _since(

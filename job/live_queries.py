@@ -19,8 +19,7 @@ from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.compiler.diagnostics.near_names import near_name
 from fsql.compiler.diagnostics.numbers import count_text
 from fsql.compiler.records import dataclass
-from fsql.connectors.generated.generators import GeneratorSplit
-from fsql.connectors.generated.rows import RowSplit
+from fsql.connectors.generated.pace import PacedSplit
 from fsql.connectors.live.live_splits import is_followed, is_live
 from fsql.connectors.memory.source import GrowingRows
 from fsql.job.inserted_rows import stored_rows
@@ -363,7 +362,7 @@ def _check_ends(compiled: Compiled, splits: Splits) -> None:
     """
     for table in compiled.job.tables:
         of_table = splits[table.ordinal]
-        generated = [each for each in of_table if isinstance(each, GeneratorSplit | RowSplit)]
+        generated = [each for each in of_table if isinstance(each, PacedSplit)]
         endless = any(each.rows is None for each in generated)
         if endless or is_live(table) or is_followed(table):
             message = f'table "{table.name}" has no end, or its rows arrive over time'

@@ -10,8 +10,7 @@ from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.compiler.records import dataclass
 from fsql.compiler.serialize import digest
 from fsql.connectors.file.output_files import Existing
-from fsql.connectors.generated.generators import GeneratorSplit
-from fsql.connectors.generated.rows import RowSplit
+from fsql.connectors.generated.pace import PacedSplit
 from fsql.connectors.live.live_splits import is_followed, is_live
 from fsql.job.first_plan import first_plan, with_first_plan
 from fsql.job.option_spans import locate_errors
@@ -73,7 +72,7 @@ def _may_be_endless(compiled: Compiled, splits: Splits) -> bool:
 
 
 def _has_no_end(split: Split) -> bool:
-    return isinstance(split, GeneratorSplit | RowSplit) and split.rows is None
+    return isinstance(split, PacedSplit) and split.rows is None
 
 
 def check_ends(compiled: Compiled, splits: Splits, engine: str) -> None:

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 
 from fsql.compiler.diagnostics import FsqlError
 from fsql.compiler.records import dataclass
-from fsql.connectors.generated.generators import GeneratorSplit
-from fsql.connectors.generated.rows import RowSplit
+from fsql.connectors.generated.pace import PacedSplit
 from fsql.connectors.live.live_splits import is_followed, is_live
 from fsql.job.sources import open_splits
 from fsql.job.spark import spark_job
@@ -100,8 +99,7 @@ def _at_rest(
 def _is_at_rest(table: Table, splits: Sequence[Split]) -> bool:
     if is_live(table) or is_followed(table):
         return False
-    endless = (GeneratorSplit, RowSplit)
-    return not any(isinstance(each, endless) and each.rows is None for each in splits)
+    return not any(isinstance(each, PacedSplit) and each.rows is None for each in splits)
 
 
 def _guarded_rows(load: Load, number: int) -> Iterator[CountedRow]:

@@ -11,8 +11,7 @@ from fsql.compiler.records import dataclass
 from fsql.compiler.serialize import digest
 from fsql.compiler.text.source import SourceText
 from fsql.compiler.tick_plan import Policy
-from fsql.connectors.generated.generators import GeneratorSplit
-from fsql.connectors.generated.rows import RowSplit
+from fsql.connectors.generated.pace import PacedSplit
 from fsql.job.compilation import compile_job
 from fsql.job.functions import modules_of
 from fsql.job.option_spans import locate_errors
@@ -146,7 +145,7 @@ def _select_splits(splits: Sequence[Split], names: Sequence[str]) -> list[Split]
 
 def _without_pace(split: Split) -> Split:
     """Return a split whose rows are all due: a rate does not change which rows there are."""
-    return split.without_pace() if isinstance(split, GeneratorSplit | RowSplit) else split
+    return split.without_pace() if isinstance(split, PacedSplit) else split
 
 
 def _plan(compiled: Compiled, splits: Splits, partitions: int) -> TickPlan:

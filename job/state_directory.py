@@ -105,6 +105,7 @@ def resume_or_create(state: Path, new: JobDescription) -> JobDescription:
             ordinals=begun.ordinals,
             since=begun.since,
             first=begun.first,
+            replayed=begun.replayed,
         )
     elif (state / "snapshots").exists():
         helps = ("restore it from a backup", "or name another directory")

@@ -91,7 +91,8 @@ class GeneratedText:
     """The generated lines: `rows` of them, or an endless stream if that is None.
 
     `pace` says when rows fall due, if not immediately.  `start` is when row 0 falls due, in seconds of the
-    clock; None makes the first row of a reader due at its first read.
+    clock; None makes the first row of a reader due at its first read.  The first `rows_replayed` rows are due
+    immediately in any case.
     """
 
     seed: int
@@ -100,6 +101,7 @@ class GeneratedText:
     lengths: Lengths
     pace: Pace | None
     start: float | None = None
+    rows_replayed: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +126,10 @@ class GeneratorSplit:
     def without_pace(self) -> GeneratorSplit:
         """Return the same rows, all of them due immediately."""
         return replace(self, text=replace(self.text, pace=None))
+
+    def replayed(self, rows: int) -> GeneratorSplit:
+        """Return the same rows, of which the first `rows` are due immediately."""
+        return replace(self, text=replace(self.text, rows_replayed=rows))
 
 
 class GeneratorReader:
@@ -151,7 +157,9 @@ class GeneratorReader:
             rows = min(rows, self._text.rows - self._row)
         if rows == 0:
             return None
-        if (pace := self._text.pace) is not None:
+        if self._row < self._text.rows_replayed:
+            rows = min(rows, self._text.rows_replayed - self._row)
+        elif (pace := self._text.pace) is not None:
             if self._start is None:
                 self._start = self._clock() - pace.due(self._row)
             available = pace.rows_due(self._clock() - self._start) - self._row

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Protocol, Self, runtime_checkable
 
 from fsql.compiler.records import dataclass
 
@@ -14,6 +15,21 @@ class Peak:
     rate: int
     start: float
     seconds: float
+
+
+@runtime_checkable
+class PacedSplit(Protocol):
+    """A split of generated rows, which may fall due over time: that does not change which rows there are."""
+
+    @property
+    def rows(self) -> int | None:
+        """Return the number of rows, None if the stream is endless."""
+
+    def without_pace(self) -> Self:
+        """Return the same rows, all of them due immediately."""
+
+    def replayed(self, rows: int) -> Self:
+        """Return the same rows, of which the first `rows` were due before, and are immediately."""
 
 
 class Pace:

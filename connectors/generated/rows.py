@@ -33,7 +33,7 @@ class RowSplit:
 
     There are `rows` of them, or an endless stream if that is None.  `pace` says when rows fall due, if not
     immediately, and `start` when row 0 does, in seconds of the clock; None makes the first row of a reader
-    due at its first read.
+    due at its first read.  The first `rows_replayed` are due immediately in any case.
     """
 
     name: str
@@ -42,6 +42,7 @@ class RowSplit:
     pace: Pace | None
     start: float | None
     clock: Callable[[], float]
+    rows_replayed: int = 0
 
     def open(self, source_offset: SourceOffset | None = None) -> RowReader:
         """Return a reader at row 0, or at `source_offset`."""
@@ -50,6 +51,10 @@ class RowSplit:
     def without_pace(self) -> RowSplit:
         """Return the same rows, all of them due immediately."""
         return replace(self, pace=None)
+
+    def replayed(self, rows: int) -> RowSplit:
+        """Return the same rows, of which the first `rows` are due immediately."""
+        return replace(self, rows_replayed=rows)
 
 
 class RowReader:
@@ -68,7 +73,9 @@ class RowReader:
             rows = min(rows, split.rows - self._row)
         if rows <= 0:
             return None
-        if (pace := split.pace) is not None:
+        if self._row < split.rows_replayed:
+            rows = min(rows, split.rows_replayed - self._row)
+        elif (pace := split.pace) is not None:
             if self._start is None:
                 self._start = split.clock() - pace.due(self._row)
             available = pace.rows_due(split.clock() - self._start) - self._row

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from fsql.deployment.processes import started_at
+from fsql.job.state_directory import read_description
 from fsql.tests.cluster.twin import for_an_hour
 from fsql.tests.command_server import run_command
 
@@ -171,9 +172,15 @@ def test_loss_of_state_is_refused_and_said(change: Change) -> None:
 
 def test_state_is_rebuilt_from_the_input(change: Change) -> None:
     change.start(COUNT_SINK + COUNTS)
-    change.drain()
+    position = change.drain()
     before = change.written("counts")
     change.deploy(COUNT_SINK + LENGTHS, "--rebuild", "--allow-inconsistent")
+    change.cluster.wait_for_state("job", "running")
+    [job] = change.cluster.directory.jobs()
+    begun = read_description(job.state)
+    assert begun is not None
+    [[read]] = begun.replayed.values()
+    assert 0 < read <= position  # the rest of a batch may be read again
     change.finish()
     lengths = change.expected(COUNT_SINK + LENGTHS)["counts"]
     # Each word of a line changes both, so both write as many rows for a line.

@@ -6,10 +6,12 @@ from collections import Counter
 from pathlib import Path
 from statistics import fmean
 
+import pytest
+
 from fsql.compiler.schema import Column, Schema
 from fsql.compiler.sqltypes import BIGINT, STRING
 from fsql.connectors.context import ConnectorContext
-from fsql.connectors.generated.pace import Pace, Peak
+from fsql.connectors.generated.pace import Pace, PacedSplit, Peak
 from fsql.connectors.generated.zipf_words import ZipfWords
 from fsql.connectors.opening import open_source
 from fsql.runtime.ports import Chunk, SourceOffset, SplitReader, Wait
@@ -114,6 +116,33 @@ def test_rows_come_at_their_rate() -> None:
     now = 200.0
     assert step() == [4, 5]
     assert step() is None
+
+
+@pytest.mark.parametrize("connector", ["words", "datagen"])
+def test_rows_that_were_due_before_a_rebuild_come_at_once(connector: str) -> None:
+    now = 100.0
+    (split,) = open_source(
+        table(LINES, connector=connector, rate="4", count="9"),
+        ConnectorContext(Path(), clock=lambda: now),
+    )
+    assert isinstance(split, PacedSplit)
+    whole = read_all(split.without_pace().open(), LINES, 9).rows
+
+    def step(reader: SplitReader) -> object:
+        found = reader.read(4)
+        if not isinstance(found, Chunk):
+            return found
+        numbers = found.rows.tolist()
+        columns = zip(*(column.to_pylist() for column in found.columns), strict=True)
+        assert list(columns) == [whole[row] for row in numbers]
+        return numbers
+
+    reader = split.replayed(6).open()
+    assert [step(reader) for _ in range(4)] == [[0, 1, 2, 3], [4, 5], [6], Wait(0.25)]
+    resumed = split.replayed(6).open(SourceOffset(5, 0, 0))
+    assert [step(resumed) for _ in range(3)] == [[5], [6], Wait(0.25)]
+    now = 100.5
+    assert [step(resumed) for _ in range(2)] == [[7, 8], None]
 
 
 def test_a_start_that_is_given_counts_for_every_reader() -> None:
