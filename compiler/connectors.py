@@ -45,6 +45,8 @@ IMAGES: Final = "images"
 """The option of a table of events with the columns of the new row, then of the old: which are NOT NULL."""
 OLD_KEY: Final = "old_key"
 """The option of a table of events with the columns of the row, then of the old key: which those are."""
+REQUIRED: Final = "required"
+"""The option of a table of changes with the columns that only deletions may lack: they are NOT NULL."""
 FILE_METADATA: Final = {"file": "STRING", "row": "BIGINT"}
 """The metadata of rows of files: the name of the file, and the row's number in it, from 0."""
 MESSAGE_METADATA: Final = {

@@ -55,11 +55,12 @@ def make_decoder(columns: Schema, settings: Settings) -> Callable[[], LineDecode
     """
     module = _module(settings, "decoder")
     make = cast("DecoderModule", module).make_decoder(columns, settings)
-    if not settings.reads_changes:
+    required = settings.required_unless_deleted
+    if not settings.reads_changes and not required:
         return make
     from fsql.formats.operations import ChangeDecoder  # most tables have rows, not changes
 
-    return lambda: ChangeDecoder(make(), columns[0].name)
+    return lambda: ChangeDecoder(make(), columns, required)
 
 
 def make_encoder(sink: SinkTable, settings: Settings) -> LineEncoder:

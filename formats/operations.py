@@ -8,33 +8,55 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from fsql.formats.malformed import UNKNOWN_OPERATION, MalformedError, dead_letter
+from fsql.formats.malformed import (
+    NULL_NOT_ALLOWED,
+    UNKNOWN_OPERATION,
+    MalformedError,
+    dead_letter,
+)
 from fsql.runtime.dictionaries import decode_dictionary
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
+    from fsql.compiler.schema import Schema
     from fsql.formats.lines import DecodedRows, LineDecoder, LineJoiner, Lines
 
 OPERATIONS: Final = ("+I", "-U", "+U", "-D")
 _KNOWN: Final = pa.array([*OPERATIONS, None], pa.string())
+_REMOVING: Final = pa.array(["-U", "-D"], pa.string())
 
 
-def unknown_operations(column: pa.Array, name: str) -> Iterator[tuple[int, MalformedError]]:
-    """Yield the rows with an unknown kind of change, with the reason; NULL is accepted."""
-    kinds = decode_dictionary(column)
+def malformed_changes(
+    columns: Sequence[pa.Array], schema: Schema, required: Sequence[int]
+) -> Iterator[tuple[int, MalformedError]]:
+    """Yield the rows that are no changes, with the reason.
+
+    These have an unknown kind of change, which may be NULL, or lack one of the columns `required` and do not
+    remove a row.
+    """
+    kinds = decode_dictionary(columns[0])
     known = pc.is_in(kinds, _KNOWN).to_numpy(zero_copy_only=False)
     for row in np.flatnonzero(~known).tolist():
         reason = f'the kind of change is "{kinds[row].as_py()[:32]}", not +I, -U, +U or -D'
-        yield row, MalformedError(UNKNOWN_OPERATION, reason, name)
+        yield row, MalformedError(UNKNOWN_OPERATION, reason, schema[0].name)
+    lacking = [index for index in required if columns[index].null_count]
+    if lacking:
+        known &= ~pc.is_in(kinds, _REMOVING).to_numpy(zero_copy_only=False)
+    for index in lacking:
+        null = decode_dictionary(columns[index]).is_null().to_numpy(zero_copy_only=False)
+        for row in np.flatnonzero(known & null).tolist():
+            yield row, MalformedError(NULL_NOT_ALLOWED, "a value is required", schema[index].name)
+        known &= ~null
 
 
 class ChangeDecoder:
-    """Decodes lines whose first column is the kind of change; unknown kinds are malformed rows."""
+    """Decodes lines whose first column is the kind of change; see `malformed_changes`."""
 
-    def __init__(self, decoder: LineDecoder, name: str) -> None:
+    def __init__(self, decoder: LineDecoder, schema: Schema, required: Sequence[int]) -> None:
         self._decoder = decoder
-        self._name = name
+        self._schema = schema
+        self._required = required
         self.skips_empty_lines = decoder.skips_empty_lines
         self.record_bytes_max = decoder.record_bytes_max
         self.has_header = decoder.has_header
@@ -58,14 +80,14 @@ class ChangeDecoder:
         return self._decoder.nulled_fields
 
     def decode(self, lines: Lines, first_row: int) -> DecodedRows:
-        """Return the rows whose kind of change is known or NULL."""
+        """Return the rows that are changes."""
         columns, rows, dead_letters = self._decoder.decode(lines, first_row)
-        unknown = dict(unknown_operations(columns[0], self._name))
-        if not unknown:
+        malformed = dict(malformed_changes(columns, self._schema, self._required))
+        if not malformed:
             return columns, rows, dead_letters
-        for index, error in unknown.items():
+        for index, error in malformed.items():
             row = int(rows[index])
             dead_letters.append(dead_letter(lines, row - first_row, row, error))
         dead_letters.sort(key=lambda each: each.row)
-        kept = np.delete(np.arange(len(rows)), list(unknown))
+        kept = np.delete(np.arange(len(rows)), list(malformed))
         return [column.take(pa.array(kept)) for column in columns], rows[kept], dead_letters

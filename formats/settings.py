@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from fsql.compiler.connectors import IMAGES, NULL_FIELD, OLD_KEY
+from fsql.compiler.connectors import IMAGES, NULL_FIELD, OLD_KEY, REQUIRED
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
 
 if TYPE_CHECKING:
@@ -64,6 +64,12 @@ class Settings:
         indexes = self._given.get(OLD_KEY)
         return None if indexes is None else tuple(map(int, indexes.split(",")))
 
+    @property
+    def required_unless_deleted(self) -> tuple[int, ...]:
+        """Return the columns that are NULL in deletions only, where the key is all that is needed."""
+        indexes = self._given.get(REQUIRED)
+        return () if indexes is None else tuple(map(int, indexes.split(",")))
+
     def nulled_columns(self, columns: Schema) -> frozenset[str]:
         """Return the names of the columns whose malformed values are NULL.
 
@@ -71,8 +77,9 @@ class Settings:
         """
         if self._given.get("on_error") != NULL_FIELD:
             return frozenset()
+        required = {columns[index].name for index in self.required_unless_deleted}
         values = columns[1:] if self.reads_changes else columns
-        return frozenset(column.name for column in values if column.nullable)
+        return frozenset(c.name for c in values if c.nullable and c.name not in required)
 
     def flag(self, key: str) -> bool:
         """Return the value of an option that is `true` or `false`."""

@@ -18,12 +18,12 @@ from fsql.compiler.diagnostics.near_names import near_name
 from fsql.compiler.records import dataclass
 from fsql.compiler.sqltypes import Kind
 from fsql.formats.arrow_columns import convert, faults, fits, with_dictionary, without
-from fsql.formats.operations import unknown_operations
+from fsql.formats.operations import malformed_changes
 from fsql.runtime.arrow_types import arrow_type
 from fsql.runtime.ports import Chunk, DeadLetter
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from fsql.compiler.schema import Schema
@@ -47,6 +47,8 @@ class WholeFileSplit(ABC):
     """The names of the columns that are read, None if all are; the others are NULL."""
     nulled: frozenset[str] = frozenset()
     """The names of the columns whose malformed values are NULL."""
+    required: tuple[int, ...] = ()
+    """The columns that only rows that are removed may lack."""
 
     @classmethod
     def of_table(
@@ -59,7 +61,8 @@ class WholeFileSplit(ABC):
     ) -> Self:
         """Return the split of a table with these columns, of which those named by `read` are read."""
         nulled = settings.nulled_columns(columns)
-        return cls(name, path, columns, settings.reads_changes, read, nulled)
+        required = settings.required_unless_deleted
+        return cls(name, path, columns, settings.reads_changes, read, nulled, required)
 
     def open(self, source_offset: SourceOffset | None = None) -> SplitReader:
         """Return a reader at the first row, or at `source_offset`.
@@ -69,7 +72,12 @@ class WholeFileSplit(ABC):
                 if it is not the file that was read before; E535, if it is damaged before the offset.
         """
         columns = ReadColumns(
-            self.path, self.columns, changes=self.changes, read=self.read, nulled=self.nulled
+            self.path,
+            self.columns,
+            changes=self.changes,
+            read=self.read,
+            nulled=self.nulled,
+            required=self.required,
         )
         return self._reader(columns, source_offset)
 
@@ -97,11 +105,12 @@ class ReadColumns:
         changes: bool = False,
         read: frozenset[str] | None = None,
         nulled: frozenset[str] = frozenset(),
+        required: Sequence[int] = (),
     ) -> None:
         """Read the columns named by `read`, by default all; the others are NULL.
 
-        With `changes` the first column is the kind of change.  Malformed values of columns named by `nulled`
-        are NULL.
+        With `changes` the first column is the kind of change, and only rows that are removed may lack the
+        columns `required`.  Malformed values of columns named by `nulled` are NULL.
         """
         self._path = path
         self._columns = columns
@@ -112,6 +121,7 @@ class ReadColumns:
             for at, column in enumerate(columns)
             if read is None or column.name in read or (changes and at == 0)
         ]
+        self._required = [index for index in required if columns[index] in self._read]
 
     @property
     def names(self) -> list[str]:
@@ -174,7 +184,7 @@ class ReadColumns:
                 dead_letters.setdefault(row, _dead_letter(first + row, error))
             columns.append(converted)
         if self._changes:
-            for row, error in unknown_operations(columns[0], self._columns[0].name):
+            for row, error in malformed_changes(columns, self._columns, self._required):
                 dead_letters.setdefault(row, _dead_letter(first + row, error))
         kept = np.arange(part.num_rows)
         if dead_letters:

@@ -18,7 +18,7 @@ from fsql.compiler.binder.joins.join import shift_columns
 from fsql.compiler.binder.pending import replace_pending
 from fsql.compiler.binder.relation import project
 from fsql.compiler.binder.report import not_implemented, refusal
-from fsql.compiler.connectors import IMAGES, OLD_KEY
+from fsql.compiler.connectors import IMAGES, OLD_KEY, REQUIRED
 from fsql.compiler.diagnostics import Label
 from fsql.compiler.expression import ColumnRef, Expression, Literal
 from fsql.compiler.functions.null_safe import instead_of_null
@@ -28,6 +28,8 @@ from fsql.compiler.schema import Column
 from fsql.compiler.sqltypes import BOOLEAN, STRING
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from fsql.compiler.binder.catalog import TableEntry
     from fsql.compiler.binder.context import Context
     from fsql.compiler.schema import Schema
@@ -81,22 +83,35 @@ def read_columns(entry: TableEntry, context: Context, span: Span) -> ChangeColum
     operation = operation_column(entry, Changes.UPSERT, span)
     if entry.primary_key is None and _has_envelope(entry):
         return _both_images(entry, operation, context)
-    key = entry.primary_key or ()
+    key, required = entry.primary_key or (), _required(entry)
     columns = tuple(
-        replace(column, nullable=column.nullable and index not in key)
+        replace(column, nullable=index in required or (column.nullable and index not in key))
         for index, column in enumerate(entry.columns)
     )
+    indexes = ",".join(str(1 + index) for index in required)
+    options = ((REQUIRED, indexes),) if required else ()
     event_time = entry.event_time
     if event_time is not None:
         event_time = shift_columns(event_time, 1, context.source_spans)
     if not _has_envelope(entry):
-        return ChangeColumns((Column(operation, STRING), *columns), event_time)
+        return ChangeColumns((Column(operation, STRING), *columns), event_time, options)
     old = tuple(
         replace(columns[i], name=f"before.{columns[i].name}", nullable=True, time_attribute=False)
         for i in key
     )
     option = (OLD_KEY, ",".join(map(str, key)))
-    return ChangeColumns((Column(operation, STRING), *columns, *old), event_time, (option,))
+    read = (Column(operation, STRING), *columns, *old)
+    return ChangeColumns(read, event_time, (option, *options))
+
+
+def _required(entry: TableEntry) -> list[int]:
+    """Return the columns that a row needs, but not its deletion: it needs the key, and its event time."""
+    key = entry.primary_key
+    return [
+        index
+        for index, each in enumerate(entry.columns)
+        if key and index not in key and not each.nullable and not each.time_attribute
+    ]
 
 
 def _both_images(entry: TableEntry, operation: str, context: Context) -> ChangeColumns:
@@ -172,10 +187,7 @@ def apply_changes(entry: TableEntry, changes: Scan, context: Context, span: Span
         _operation_is_not("-D"),
         tuple(columns[i] for i in order[len(keys) :]),
     )
-    declared = [
-        ColumnRef(schema[i].type, schema[i].nullable, order.index(i)) for i in range(1, len(schema))
-    ]
-    return project(table, declared, names)
+    return project(table, _declared(entry, table, order), names)
 
 
 def _events_by_key(entry: TableEntry, events: Scan, context: Context, span: Span) -> Plan:
@@ -211,10 +223,22 @@ def _events_by_key(entry: TableEntry, events: Scan, context: Context, span: Span
     table = ApplyChanges(
         rows, tuple(made[i] for i in keys), made[0], tuple(made[i] for i in order[len(keys) :])
     )
-    declared = [
-        ColumnRef(made[i].type, made[i].nullable, order.index(i)) for i in range(1, 1 + width)
-    ]
-    return project(table, declared, names[1:])
+    return project(table, _declared(entry, table, order), names[1:])
+
+
+def _declared(entry: TableEntry, table: ApplyChanges, order: Sequence[int]) -> list[Expression]:
+    """Return the columns of a table in the order of their declaration, NOT NULL as they are declared.
+
+    `order` has the columns that are read, of which the first is the kind of a change, in that of the table.
+    """
+    required = _required(entry)
+    declared: list[Expression] = []
+    for index in range(len(order)):
+        place = order.index(1 + index)
+        column = table.schema[place]
+        value = ColumnRef(column.type, column.nullable, place)
+        declared.append(_not_null(value) if index in required else value)
+    return declared
 
 
 def _images(entry: TableEntry, events: Scan, context: Context, span: Span) -> Plan:
