@@ -1,0 +1,61 @@
+-- Types: literals, comparisons and arithmetic across types, CAST, CASE and COALESCE of several types.
+SELECT id, salary + 0.5 AS x FROM staff;
+SELECT id, salary * 1.10 AS x FROM staff;
+SELECT id, bonus * 2 AS x, bonus + salary AS y FROM staff;
+SELECT id, bonus * bonus AS x FROM staff;
+SELECT id FROM staff WHERE bonus = 10.5;
+SELECT id FROM staff WHERE bonus > 1;
+SELECT id FROM staff WHERE bonus < salary;
+SELECT id FROM staff WHERE bonus IN (10.50, 0, 1.000);
+SELECT id FROM staff WHERE bonus BETWEEN -4 AND 0.00;
+SELECT id FROM sales WHERE price = 10;
+SELECT id FROM sales WHERE price > quantity;
+SELECT id FROM sales WHERE price = 1.5;
+SELECT id, quantity / 2 AS x, quantity % 3 AS y FROM sales;
+SELECT id, -quantity / 2 AS x, -quantity % 3 AS y FROM sales;
+-- A cast to an integer drops the fraction, as in Flink; DuckDB rounds.
+-- duckdb: SELECT id, CAST(TRUNC(price) AS BIGINT) AS x FROM sales
+SELECT id, CAST(price AS BIGINT) AS x FROM sales;
+SELECT id, CAST(salary AS VARCHAR) || '.' AS x FROM staff;
+SELECT id, CAST('12' AS BIGINT) + id AS x FROM dept;
+SELECT id, CAST('1.25' AS DECIMAL(5, 2)) AS x FROM dept;
+SELECT id, CAST(bonus AS DOUBLE) AS x FROM staff;
+SELECT id, CAST(salary AS DECIMAL(8, 1)) AS x FROM staff;
+SELECT id, CAST(hired AS VARCHAR) AS x FROM staff;
+SELECT id, CAST('2021-01-01' AS DATE) = hired AS x FROM staff;
+SELECT id FROM staff WHERE hired >= DATE '2021-01-01';
+SELECT id FROM staff WHERE hired BETWEEN DATE '2020-01-01' AND DATE '2021-12-31';
+SELECT id FROM sales WHERE sold >= TIMESTAMP '2024-02-02 00:00:00';
+SELECT id FROM sales WHERE sold < TIMESTAMP '2024-02-02 00:01:00' AND sold > TIMESTAMP '2024-02-01 09:59:59.999';
+SELECT id, CASE WHEN id < 3 THEN salary ELSE 0.5 END AS x FROM staff;
+SELECT id, CASE WHEN id < 3 THEN bonus ELSE salary END AS x FROM staff;
+SELECT id, COALESCE(bonus, salary) AS x FROM staff;
+SELECT id, COALESCE(bonus, 0) AS x FROM staff;
+SELECT id, COALESCE(salary, 0.5) AS x FROM staff;
+SELECT id, GREATEST(salary, id * 100) AS x FROM staff WHERE salary IS NOT NULL;
+SELECT id, NULLIF(salary, 500) AS x FROM staff;
+SELECT id, NULLIF(bonus, 10.5) AS x FROM staff;
+SELECT id, CASE WHEN FALSE THEN 'x' END AS x FROM dept;
+SELECT id, TRUE AND id > 10 AS x FROM dept;
+SELECT id, CAST(id > 10 AS INTEGER) AS x FROM dept;
+SELECT id, CAST(1 AS BOOLEAN) AS x FROM dept;
+SELECT id, ABS(bonus) AS x, ROUND(bonus, 1) AS y FROM staff;
+SELECT id, FLOOR(price) AS x, CEIL(price) AS y FROM sales;
+SELECT id, SUM(bonus) AS x FROM staff GROUP BY id;
+SELECT s.id, d.id AS d FROM staff s JOIN dept d ON s.bonus + 9.00 = d.id;
+SELECT s.id, x.id AS sale FROM staff s JOIN sales x ON x.price = s.id;
+SELECT id, salary / 7 AS a, salary / 7.0 AS b FROM staff;
+SELECT id, 'a' < 'B' AS x, 'a' = 'A' AS y, '' < 'a' AS z FROM dept;
+SELECT id, 1e3 AS a, 0.1 + 0.2 AS b, 1.0 AS c FROM dept;
+SELECT id, 9223372036854775807 AS a, -9223372036854775808 AS b FROM dept;
+SELECT id, 3 = 3.0 AS a, 3.00 = 3.0 AS b, 0.30 < 0.3 AS c FROM dept;
+SELECT id, CAST(CAST(id AS DOUBLE) / 3 AS DECIMAL(10, 3)) AS x FROM dept;
+-- A date plus days is a date; in DuckDB and PostgreSQL it is a timestamp.
+-- duckdb: SELECT id, CAST(hired + INTERVAL '1' DAY AS DATE) AS x FROM staff
+SELECT id, hired + INTERVAL '1' DAY AS x FROM staff;
+SELECT id, sold + INTERVAL '1' MONTH AS x FROM sales;
+SELECT id, sold - INTERVAL '90' MINUTE AS x FROM sales;
+SELECT id, EXTRACT(MONTH FROM sold) AS m, EXTRACT(DAY FROM sold) AS d, EXTRACT(HOUR FROM sold) AS h FROM sales;
+SELECT id, DATE_TRUNC('month', sold) AS m, DATE_TRUNC('day', sold) AS d FROM sales;
+SELECT id, CAST(sold AS DATE) AS d FROM sales;
+SELECT id, CAST(CAST(sold AS DATE) AS TIMESTAMP) AS d FROM sales;

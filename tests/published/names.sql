@@ -1,0 +1,43 @@
+-- Names: cases, quotes, aliases, qualification, stars.
+SELECT NAME, Salary FROM Staff;
+SELECT "name" AS "the name", "salary" AS "SALARY" FROM staff;
+SELECT s.name FROM staff s;
+SELECT s.name FROM staff AS s;
+SELECT staff.name FROM staff;
+SELECT s.* FROM staff s WHERE s.id < 3;
+SELECT s.name, d.* FROM staff s JOIN dept d ON s.dept = d.id;
+SELECT s.name AS name, d.name AS name_1 FROM staff s JOIN dept d ON s.dept = d.id;
+SELECT name n FROM staff;
+SELECT name AS n FROM staff ORDER BY n LIMIT 3;
+SELECT salary + 1 AS salary FROM staff WHERE salary = 700;
+SELECT salary AS id, id AS salary FROM staff WHERE id = 3;
+SELECT dept AS d, COUNT(*) AS n FROM staff GROUP BY d;
+SELECT salary / 100 AS name, COUNT(*) AS n FROM staff GROUP BY salary / 100;
+SELECT dept, COUNT(*) AS n FROM staff GROUP BY 1;
+SELECT UPPER(name) AS name, COUNT(*) AS n FROM staff GROUP BY 1;
+SELECT id % 2 AS dept, COUNT(*) AS n FROM staff GROUP BY id % 2;
+SELECT a.name AS worker, b.name AS boss FROM staff a JOIN staff b ON a.boss = b.id;
+SELECT a.id, b.id AS other FROM staff a JOIN staff b ON a.dept = b.dept AND a.id < b.id;
+SELECT x.n FROM (SELECT name AS n FROM staff) x;
+SELECT n FROM (SELECT name FROM staff) AS x(n);
+SELECT x.a, x.b FROM (SELECT id, name FROM dept) AS x(a, b);
+WITH x(a, b) AS (SELECT id, name FROM dept) SELECT b, a FROM x;
+WITH staff AS (SELECT id FROM dept) SELECT id FROM staff;
+WITH a AS (SELECT id FROM dept), b AS (SELECT id + 1 AS id FROM a) SELECT a.id AS x, b.id AS y FROM a JOIN b ON a.id + 1 = b.id;
+SELECT id FROM (WITH q AS (SELECT id FROM dept WHERE id > 10) SELECT id FROM q) z;
+SELECT name FROM staff JOIN (SELECT id AS dept, city FROM dept) d USING (dept);
+SELECT dept, name, city FROM staff LEFT JOIN (SELECT id AS dept, city FROM dept) d USING (dept);
+-- The columns of USING come first, as in PostgreSQL.
+-- duckdb: SELECT dept, a.id, city FROM (SELECT id, dept FROM staff) a JOIN (SELECT id AS dept, city FROM dept) b USING (dept)
+SELECT * FROM (SELECT id, dept FROM staff) a JOIN (SELECT id AS dept, city FROM dept) b USING (dept);
+SELECT COUNT(*) AS "count" FROM staff;
+SELECT 1 AS one, 'x' AS letter FROM dept;
+SELECT "id", "name" FROM "dept";
+SELECT d.id + s.id AS total FROM dept d JOIN staff s ON s.dept = d.id WHERE d.name = 'Tools';
+SELECT name, salary AS pay FROM staff WHERE salary > 400 ORDER BY pay DESC, name LIMIT 2;
+SELECT UPPER(name) AS name FROM staff ORDER BY name DESC LIMIT 2;
+SELECT id, id AS id2, id * 2 AS id3 FROM dept;
+SELECT COUNT(*) AS n, dept AS n2 FROM staff GROUP BY dept HAVING COUNT(*) > 1;
+SELECT dept, COUNT(*) AS many FROM staff GROUP BY dept HAVING many > 1;
+SELECT dept FROM staff GROUP BY dept HAVING MAX(salary) > 600;
+SELECT DISTINCT dept AS d FROM staff;
