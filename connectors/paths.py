@@ -8,7 +8,7 @@ write every file of the machine.
 from __future__ import annotations
 
 import errno
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.compiler.diagnostics.near_names import near_name
@@ -16,6 +16,12 @@ from fsql.compiler.diagnostics.near_names import near_name
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
+
+
+FULL_DISK: Final = frozenset({errno.ENOSPC, errno.EDQUOT})
+"""Errors that end when there is space on a disk."""
+OVERWRITE: Final = "and run it again with --overwrite"
+"""What to do after a run without state has failed: it begins anew."""
 
 
 def resolve(path: str, base_directory: Path, data_roots: Sequence[Path]) -> Path:
@@ -45,10 +51,20 @@ def open_error(code: str, path: str | Path, reason: OSError | str, *helps: str) 
     return FsqlError([Diagnostic(code, message, helps=helps)])
 
 
-def io_error(action: str, path: str | Path, reason: OSError) -> FsqlError:
-    """Return the error for a failed read or write."""
+def io_error(
+    action: str,
+    path: str | Path,
+    reason: OSError,
+    *notes: str,
+    run_again: str = "and run it again",
+) -> FsqlError:
+    """Return the error for a failed read or write; `notes` say what is in the file.
+
+    `run_again` is what to do when a full disk has space.
+    """
     message = f'{action} "{path}" failed: {_reason(reason)}'
-    return FsqlError([Diagnostic("E535", message)])
+    helps = (f"free space on its disk, {run_again}",) if reason.errno in FULL_DISK else ()
+    return FsqlError([Diagnostic("E535", message, notes=notes, helps=helps)])
 
 
 def similar_name_help(path: Path) -> tuple[str, ...]:

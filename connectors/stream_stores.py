@@ -80,5 +80,6 @@ class StreamStore(NullStore):
                 self._stream.write(piece)
             self._stream.flush()
         except OSError as error:
-            raise paths.io_error("writing", self._name, error) from None
+            notes = ("its last row may be incomplete",) if error.errno in paths.FULL_DISK else ()
+            raise paths.io_error("writing", self._name, error, *notes) from None
         super().commit(position)

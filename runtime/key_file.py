@@ -18,6 +18,7 @@ from fsql.compiler.diagnostics import Diagnostic, FsqlError
 
 KEY_BYTES: Final = 32
 _OWNER_ONLY: Final = 0o600
+_MAKE_ROOM: Final = "free space on its disk, or correct the permissions of its directory"
 
 
 def load_or_create_key(path: Path) -> bytes:
@@ -32,7 +33,7 @@ def load_or_create_key(path: Path) -> bytes:
         if not path.exists():
             _write_new(path)
     except OSError as error:
-        raise _key_error(path, _reason(error)) from None
+        raise _key_error(path, _reason(error), _MAKE_ROOM) from None
     return load_key(path, "remove it: a new one is created")
 
 

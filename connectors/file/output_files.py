@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import shlex
 import time
 from contextlib import contextmanager
 from enum import Enum
@@ -21,6 +22,7 @@ from fsql.connectors import paths
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from typing import BinaryIO
 
 _LOCKS: Final = Path("/proc/locks")
 _PROCESSES: Final = Path("/proc")
@@ -29,6 +31,7 @@ _END_SECONDS: Final = 15.0
 _UNKNOWN_SECONDS: Final = 1.0
 """How long to retry if no process is found to hold the lock: it may have been released meanwhile."""
 _POLL_SECONDS: Final = 0.05
+_BLOCK_BYTES: Final = 1 << 16
 
 
 class Existing(Enum):
@@ -81,9 +84,24 @@ def _check_last_line(path: Path) -> None:
         file.seek(-1, os.SEEK_END)
         if file.read() == b"\n":
             return
+        whole = _end_of_lines(file)
     message = f'output "{path}" cannot be appended to: its last line does not end'
-    helps = ("complete or remove that line", "or choose another path")
+    remove = shlex.join(["truncate", "-s", str(whole), str(path)])
+    helps = (f"complete that line, or remove it: {remove}", "or choose another path")
     raise FsqlError([Diagnostic("E541", message, helps=helps)])
+
+
+def _end_of_lines(file: BinaryIO) -> int:
+    """Return the offset after the last line end of a file, 0 if it has none."""
+    end = file.seek(0, os.SEEK_END)
+    while end:
+        start = max(end - _BLOCK_BYTES, 0)
+        file.seek(start)
+        found = file.read(end - start).rfind(b"\n")
+        if found >= 0:
+            return start + found + 1
+        end = start
+    return 0
 
 
 @contextmanager

@@ -13,6 +13,7 @@ is ignored.
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 import msgspec
@@ -22,7 +23,6 @@ import xxhash
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.connectors import paths
 from fsql.connectors.file.file_layer import FileLayer
-from fsql.connectors.file.store import TRANSIENT_ERRORS
 from fsql.runtime.batch import END, START, Root
 from fsql.runtime.dataflow.barrier import Released
 from fsql.runtime.sink import LOCAL_WINDOW, OpenReply, Sequencer, SinkDiskError, SinkLostError
@@ -179,7 +179,10 @@ class PartFiles:
             FsqlError: E535, if the operating system refuses.
         """
         if self._sequencer is not None and self._journal is None and self._rows.num_rows:
-            self._write_part(self._rows)
+            try:
+                self._write_part(self._rows)
+            except OSError as error:
+                raise self._translate(error) from None
             self._rows = self._rows.slice(self._rows.num_rows)
         self._sequencer = None
         if self._log is not None:
@@ -239,6 +242,8 @@ class PartFiles:
                 self._begin_log(position)
         if position == END and (self._rows.num_rows or self._number == 0):
             self._write_part(self._rows)
+            if self._journal is None:
+                self._rows = self._rows.slice(self._rows.num_rows)  # `close` writes what is left
 
     def _write_part(self, rows: pa.Table) -> None:
         path = self._directory / f"part-{self._number:08}{self._parts.suffix}"
@@ -248,6 +253,10 @@ class PartFiles:
         try:
             self._files.write(descriptor, memoryview(self._parts.file(rows)), 0)
             self._files.sync(descriptor)
+        except OSError:
+            with suppress(OSError):
+                self._files.remove(new)
+            raise
         finally:
             self._files.close(descriptor)
         self._files.replace(new, path)
@@ -323,9 +332,10 @@ class PartFiles:
     def _translate(self, error: OSError) -> FsqlError | SinkLostError:
         """Return the error to raise for an error of the operating system."""
         path = error.filename or self._directory
-        if error.errno in TRANSIENT_ERRORS:
+        if error.errno in paths.FULL_DISK and self._journal is not None:
             return SinkDiskError(f'writing "{path}": {error.strerror}')
-        return paths.io_error("writing", path, error)
+        note = "the files that it has are whole"
+        return paths.io_error("writing", path, error, note, run_again=paths.OVERWRITE)
 
     def _mismatch_error(self, reason: str) -> FsqlError:
         message = f'output "{self._directory}" does not match the position of the job: {reason}'

@@ -16,7 +16,6 @@ store then has the position of the last entry whose bytes are complete.
 
 from __future__ import annotations
 
-import errno
 import threading
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
@@ -42,8 +41,6 @@ if TYPE_CHECKING:
 JOURNAL_BYTES_MAX: Final = 4 << 20
 """The length of a journal above which everything is synced and the journal is rewritten."""
 _READ_BYTES: Final = 1 << 20
-TRANSIENT_ERRORS: Final = frozenset({errno.ENOSPC, errno.EDQUOT})
-"""Errors that may be resolved while the job waits."""
 
 
 class FileEntry(JournalEntry, frozen=True):
@@ -316,6 +313,10 @@ class FileStore:
             yield
         except OSError as error:
             path = error.filename or self._path
-            if error.errno in TRANSIENT_ERRORS:
-                raise SinkDiskError(f'writing "{path}": {error.strerror}') from None
+            if error.errno in paths.FULL_DISK:
+                # Only the next epoch cuts the file: another process may have taken over meanwhile.
+                raise SinkDiskError(
+                    f'writing "{path}": {error.strerror}; '
+                    "until there is space, its last row may be incomplete"
+                ) from None
             raise paths.io_error("writing", path, error) from None

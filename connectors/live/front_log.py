@@ -10,7 +10,6 @@ removes that part: readers wait for the end of a line, so it has not been read a
 
 from __future__ import annotations
 
-import errno
 import os
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -92,6 +91,9 @@ class LogWriter:
         self.directory = directory
         self.before_flush: list[Callable[[], None]] = []
         """Functions that make data durable on which the written lines depend."""
+        self.on_full: Callable[[], None] = _ignore
+        """Called when the disk has become full, and the log waits for space."""
+        self._waits_for_space = False
         self.bytes_cut = 0
         """How many bytes after the last complete line another writer has left."""
         self._bytes_max = bytes_max
@@ -270,12 +272,20 @@ class LogWriter:
             try:
                 written = os.write(self._descriptor, data)
             except OSError as error:
-                if error.errno in {errno.ENOSPC, errno.EDQUOT}:
-                    break
-                raise
+                if error.errno not in paths.FULL_DISK:
+                    raise
+                if not self._waits_for_space:
+                    self._waits_for_space = True
+                    self.on_full()
+                break
+            self._waits_for_space = False
             self._size += written
             data = data[written:]
         return self._size - before
+
+
+def _ignore() -> None:
+    """Report nothing."""
 
 
 def _lost_end_error(directory: Path, length: int, read: int) -> FsqlError:

@@ -104,6 +104,9 @@ def open_feed(
                 f'table "{table.name}": the run before ended within a line; the'
                 f" {bytes_text(log.bytes_cut)} that it had of this line are dropped"
             )
+        log.on_full = lambda: context.on_notice(
+            f'table "{table.name}" waits until there is space on the disk of "{directory}", which is full'
+        )
         clock = _log_clock(directory, log, bound_options(table, settings))
         if resumed is not None:
             resumed.resume(log)

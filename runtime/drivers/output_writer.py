@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.runtime.batch import END, START
 from fsql.runtime.cluster.delivery import Delivery, DeliveryOption
-from fsql.runtime.sink import OpenRequest, SinkLostError, SinkMissingError
+from fsql.runtime.sink import OpenRequest, SinkDiskError, SinkLostError, SinkMissingError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -84,7 +84,7 @@ class OutputWriter:
         try:
             self._sink.sync()
         except SinkLostError as error:
-            raise FsqlError([Diagnostic("E535", f"writing failed: {error}")]) from None
+            raise _write_error(error) from None
 
     def close(self) -> None:
         """Wait until the consumer has everything that was sent, and close it.
@@ -109,7 +109,7 @@ class OutputWriter:
         except BaseException as error:
             self._failed = True
             if isinstance(error, SinkLostError):
-                raise FsqlError([Diagnostic("E535", f"writing failed: {error}")]) from None
+                raise _write_error(error) from None
             raise
 
     def _deliver(self, pending: deque[Bundle]) -> None:
@@ -120,6 +120,13 @@ class OutputWriter:
                 pending += self._delivery.acknowledge(position)
             if not pending:
                 return
+
+
+def _write_error(error: SinkLostError) -> FsqlError:
+    helps = (
+        ("free space on its disk, and run it again",) if isinstance(error, SinkDiskError) else ()
+    )
+    return FsqlError([Diagnostic("E535", f"writing failed: {error}", helps=helps)])
 
 
 class Outputs:

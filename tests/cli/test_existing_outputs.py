@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -275,3 +276,15 @@ def test_a_running_job_keeps_others_from_its_files(folder: Path) -> None:
         assert running.wait() == 130
     assert (said.code, codes(said.err)) == (1, ["E540"])
     assert f"another job, process {running.pid}\n" in said.err
+
+
+def test_a_last_line_without_an_end_is_removed_by_the_command_of_the_error(folder: Path) -> None:
+    copied = folder / "copied.jsonl"
+    copied.write_text('{"n":7}\n{"n":')
+    said = fsql("run", "-q", "--append", folder / "job.sql")
+    command = f"truncate -s 8 {copied}"
+    assert (said.code, codes(said.err)) == (1, ["E541"])
+    assert f"  = help: complete that line, or remove it: {command}\n" in said.err
+    subprocess.run(shlex.split(command), check=True)
+    assert fsql("run", "-q", "--append", folder / "job.sql").code == 0
+    assert copied.read_text() == '{"n":7}\n{"n":1}\n{"n":2}\n'

@@ -174,6 +174,8 @@ def test_standard_output_that_is_full() -> None:
     assert done.returncode == 1
     assert done.stderr == (
         b'error[FSQL-E535]: writing "standard output" failed: no space left on device\n'
+        b"  = note: its last row may be incomplete\n"
+        b"  = help: free space on its disk, and run it again\n"
     )
 
 

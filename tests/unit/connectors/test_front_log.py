@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import socket
 import subprocess
 import sys
 import time
+from contextlib import closing
 from random import Random
 from typing import TYPE_CHECKING
 
@@ -375,3 +377,32 @@ def test_a_launcher_that_is_killed_loses_no_line_that_a_reader_saw(tmp_path: Pat
     for attempt in range(4):
         numbers = [int(line.split(".")[1]) for _, line in read if line.startswith(f"{attempt}.")]
         assert numbers == list(range(len(numbers)))
+
+
+def test_a_full_disk_is_reported_once_until_there_is_space(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = LogWriter(tmp_path, LARGE)
+    reports: list[str] = []
+    log.on_full = lambda: reports.append("full")
+    write = os.write
+
+    def refuse(descriptor: int, data: bytes) -> int:
+        raise OSError(errno.ENOSPC, f"{descriptor >= 0} {len(data)}")
+
+    for _ in range(2):
+        monkeypatch.setattr(os, "write", refuse)
+        assert [log.append(b"one\n") for _ in range(3)] == [0, 0, 0]
+        monkeypatch.setattr(os, "write", write)
+        assert log.append(b"one\n") == 4
+    assert reports == ["full", "full"]
+    log.append(b"two\nthr")
+    assert (log.drop_unfinished(), log.length) == (3, 12)
+    log.close()
+    assert (tmp_path / f"{0:020}").read_bytes() == b"one\none\ntwo\n"
+    again = LogWriter(tmp_path, LARGE)
+    assert (again.bytes_cut, again.line_end) == (0, 12)
+    again.append(b"four")
+    again.close()
+    with closing(LogWriter(tmp_path, LARGE)) as last:
+        assert (last.bytes_cut, last.length) == (4, 12)

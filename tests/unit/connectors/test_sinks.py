@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import os
 from pathlib import Path
 
 import pyarrow as pa
+import pytest
 
 from fsql.compiler.logical import Changes
 from fsql.compiler.schema import Column, Schema
 from fsql.compiler.sqltypes import BIGINT, STRING
+from fsql.connectors.file.line_file import LineFile
+from fsql.runtime.drivers.output_writer import WITHOUT_POSITIONS
 from fsql.tests.unit.connectors.tables import NUMBERS, Writer, sink
 from fsql.tests.unit.connectors.test_sources import refusal
 
@@ -79,9 +83,41 @@ def test_a_full_disk_is_said_to_be_full(tmp_path: Path) -> None:
         "E535",
         'writing "/dev/full" failed: no space left on device',
         (),
-        (),
+        ("free space on its disk, and run it again with --overwrite",),
     )
     writer.close()
+
+
+@pytest.mark.parametrize("existing", [b"", b"before\n"])
+def test_a_full_disk_leaves_whole_rows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, existing: bytes
+) -> None:
+    """The disk has space for the first rows, and for a part of the next."""
+    path = tmp_path / "out"
+    path.write_bytes(existing)
+    file = LineFile(path, append=True)
+    file.open(WITHOUT_POSITIONS)
+    file.append([memoryview(b"one\ntwo\n")])
+    space, write = 8, os.write
+
+    def write_until_full(descriptor: int, data: memoryview) -> int:
+        nonlocal space
+        if not space:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        written = write(descriptor, data[:space])
+        space -= written
+        return written
+
+    monkeypatch.setattr(os, "write", write_until_full)
+    size = len(existing) + 8
+    assert refusal(lambda: file.append([memoryview(b"three\n"), memoryview(b"four\n")])) == (
+        "E535",
+        f'writing "{path}" failed: no space left on device',
+        (f"it has whole rows only, {size} bytes: a part of the next rows was cut off",),
+        ("free space on its disk, and run it again with --overwrite",),
+    )
+    file.close()
+    assert path.read_bytes() == existing + b"one\ntwo\n"
 
 
 def test_a_reader_that_is_gone_is_said_to_be_gone() -> None:
