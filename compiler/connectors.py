@@ -391,7 +391,7 @@ CHANGE_OPTIONS: Final = (
     Option(
         "late_path",
         OptionKind.TEXT,
-        "where rows that were too late for the query's windows are written",
+        "where rows that were too late for the query's windows and joins are written",
     ),
     Option(
         "delivery",

@@ -91,6 +91,16 @@ class ToExpiry(MapFunction):
 
 
 @dataclass(frozen=True, eq=False)
+class Expired(MapFunction):
+    """Keep the row if nothing can be joined with it any more when it comes.  (`logical.CountLateRows`)."""
+
+    time_column: int
+    wait_us: int
+    delay_us: int
+    grain_us: int
+
+
+@dataclass(frozen=True, eq=False)
 class ToRowTime(MapFunction):
     """Append the time of the row's root position.  (`logical.AssignRowTime`)."""
 

@@ -8,13 +8,13 @@ A line of rejects has the origin of the row and the reason:
 
 `row` counts from 0 and `line` from 1; unknown values are null.  If the split consists of several files,
 `split` names the one with this line, and `row` counts the rows of all.  A line of late rows has the columns
-that the window operator was given, followed by the row's origin (`source`, `split`, `row`) and the `reason`.
+that the operator was given, followed by the row's origin (`source`, `split`, `row`) and the `reason`.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -50,7 +50,8 @@ _FAULT: Final[Schema] = (
     Column("excerpt", STRING),
 )
 _LATE: Final[Schema] = (*_ORIGIN, _REASON)
-_LATE_REASON: Final = "its window had closed"
+WINDOW_CLOSED: Final = "its window had closed"
+NOTHING_TO_JOIN: Final = "no row could be joined with it any more"
 _ROW_BITS: Final = 40
 """The number of bits of an origin that are the row number (`fsql.runtime.batch.origin`)."""
 
@@ -116,24 +117,32 @@ class DeadLetterLines:
         return [memoryview(line) for line in self._encoder.encode(columns, None)]
 
 
+class LateFrom(NamedTuple):
+    """The columns of the rows that are late for an operator, and why they are late."""
+
+    columns: Schema
+    reason: str
+
+
 class LateLines:
-    """Encodes late rows as lines: several operators write to one output, each with its own columns."""
+    """Encodes late rows as lines: several operators write to one output."""
 
     header = b""
 
-    def __init__(self, windows: Mapping[int, Schema], origins: Origins) -> None:
-        """Take the columns of the input of each window operator."""
+    def __init__(self, operators: Mapping[int, LateFrom], origins: Origins) -> None:
+        """Take the operators, by their numbers."""
         self._origins = origins
+        self._reasons = {number: pa.array([each.reason]) for number, each in operators.items()}
         self._encoders = {
-            number: _encoder((*columns, *_rename(_LATE, columns)))
-            for number, columns in windows.items()
+            number: _encoder((*each.columns, *_rename(_LATE, each.columns)))
+            for number, each in operators.items()
         }
 
     def __call__(self, contents: Contents) -> list[memoryview]:
         """Return the lines of late rows."""
         assert isinstance(contents, LateRows)
         rows = contents.rows
-        reason = pa.array([_LATE_REASON]).take(pa.array(np.zeros(len(rows), np.int64)))
+        reason = self._reasons[contents.window].take(pa.array(np.zeros(len(rows), np.int64)))
         columns = [*rows.columns, *self._origins.columns(rows.origin), reason]
         lines = self._encoders[contents.window].encode(columns, None)
         return [memoryview(line) for line in lines]

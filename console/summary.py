@@ -74,7 +74,7 @@ def summary_text(status: str, metrics: Metrics) -> str:
         ("rows in", count_text(metrics.rows_in), rate_text(metrics.rows_in, seconds)),
         ("rows out", count_text(metrics.rows_out), rate_text(metrics.rows_out, seconds)),
         ("bytes in", bytes_text(metrics.bytes_in), _bytes_rate(metrics.bytes_in, seconds)),
-        ("late", count_text(metrics.rows_late), "too late for their windows"),
+        ("late", count_text(metrics.rows_late), "too late for their windows or joins"),
         ("rejected", count_text(metrics.rows_rejected), "malformed rows"),
         (
             "unknown",

@@ -13,7 +13,7 @@ import msgspec
 from fsql.compiler.diagnostics import Diagnostic, FsqlError, Label
 from fsql.compiler.diagnostics.near_names import edit_distance, near_name
 from fsql.compiler.functions.timestamps import format_timestamp
-from fsql.compiler.logical import drops_late_rows, has_expiring_rows, operators
+from fsql.compiler.logical import has_expiring_rows, has_late_rows, operators
 from fsql.compiler.sqltypes import Kind
 from fsql.connectors.file.metadata import MetadataSplit, record_columns
 from fsql.job.option_spans import locate_errors, option_span
@@ -63,18 +63,16 @@ def unkept_rows(compiled: Compiled) -> list[Diagnostic]:
         if not declared or "late_path" in dict(insert.sink.options):
             continue  # a SELECT without a table has no options: the summary counts its late rows
         if may_have_late_rows(insert):
-            message = (
-                f'rows that are too late for the windows of table "{name}" are counted and dropped'
-            )
+            message = f'rows that are too late for table "{name}" are counted and dropped'
             helps = ("add 'late_path' = 'late.jsonl'",)
             warnings.append(_at_option(compiled, name, "late_path", "W505", message, helps))
     return list(dict.fromkeys(warnings))
 
 
 def may_have_late_rows(insert: Insert) -> bool:
-    """Return whether an INSERT has windows for which rows can be late."""
+    """Return whether an INSERT has windows or joins for which rows can be late."""
     return any(
-        drops_late_rows(each) and not has_expiring_rows(each) for each in operators(insert.query)
+        has_late_rows(each) and not has_expiring_rows(each) for each in operators(insert.query)
     )
 
 

@@ -113,9 +113,7 @@ class OpenQuery:
         late = self.changes.late_rows - late_before
         if late and self._late == "raise":
             rows = "row was" if late == 1 else "rows were"
-            message = (
-                f"{count_text(late)} {rows} too late for the windows of the query, and dropped"
-            )
+            message = f"{count_text(late)} {rows} too late for the query, and dropped"
             helps = (
                 "allow for such rows: declare(…, delay=…)",
                 'or count them: open(…, late="count")',

@@ -215,7 +215,7 @@ class Session:
             tables: tables that it may also read, which do not change.
             keep: what is kept of changes that were iterated: all `changes`, what is left of them, as a
                 `table`, or nothing, so that there are `new` ones only.
-            late: what happens to rows that come too late for a window: `count` counts them in
+            late: what happens to rows that come too late for a window or a join: `count` counts them in
                 `late_rows`, `raise` lets `insert` raise as well.
 
         Raises:

@@ -12,12 +12,19 @@ from typing import TYPE_CHECKING
 
 from fsql.compiler.analysis.sharding import sharding_of
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
-from fsql.compiler.logical import drops_late_rows, operators
+from fsql.compiler.logical import CountLateRows, has_late_rows, operators
 from fsql.compiler.records import dataclass
 from fsql.connectors.file.sink import file_store
 from fsql.connectors.opening import open_sink, sink_lines
 from fsql.connectors.settings import settings_of
-from fsql.connectors.side_outputs import DeadLetterLines, LateLines, Origins
+from fsql.connectors.side_outputs import (
+    NOTHING_TO_JOIN,
+    WINDOW_CLOSED,
+    DeadLetterLines,
+    LateFrom,
+    LateLines,
+    Origins,
+)
 from fsql.job.file_uses import FileUses, journal_name, shard_name
 from fsql.job.option_spans import locate_errors
 from fsql.runtime.batch import Root
@@ -31,7 +38,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from fsql.compiler.logical import Insert, Job, SinkTable
-    from fsql.compiler.schema import Schema
     from fsql.connectors.context import OutputStream
     from fsql.job.compilation import Compiled
     from fsql.job.file_uses import FileUse
@@ -227,7 +233,7 @@ class _SinkFactory:
         outputs = []
         for insert in self._job.inserts:
             for use in self.files.of(insert.sink.name, "late_path"):
-                windows = window_columns(self._job, insert)
+                windows = late_operators(self._job, insert)
                 option, name = self._delivery_of(insert), _late_name(insert.sink.name)
                 output = Output(option, windows=frozenset(windows), name=name)
                 outputs.append(self._in_file(output, use, LateLines(windows, self._origins)))
@@ -307,18 +313,23 @@ def check_standard_output(insert: Insert) -> None:
         raise FsqlError([Diagnostic("E532", message)])
 
 
-def window_columns(job: Job, insert: Insert) -> dict[int, Schema]:
-    """Return the input columns of each window operator of an INSERT, by its number.
+def late_operators(job: Job, insert: Insert) -> dict[int, LateFrom]:
+    """Return what is late for each operator of an INSERT that rows can be late for, by its number.
 
     The operators of a job are numbered in the order of lowering.
     """
-    windows = dict.fromkeys(
+    counting = dict.fromkeys(
         operator
         for each in job.inserts
         for operator in operators(each.query)
-        if drops_late_rows(operator)
+        if has_late_rows(operator)
     )
     own = set(operators(insert.query))
     return {
-        number: operator.input.schema for number, operator in enumerate(windows) if operator in own
+        number: LateFrom(
+            operator.input.schema,
+            NOTHING_TO_JOIN if isinstance(operator, CountLateRows) else WINDOW_CLOSED,
+        )
+        for number, operator in enumerate(counting)
+        if operator in own
     }

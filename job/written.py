@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from fsql.compiler.records import dataclass
 from fsql.connectors.file.shard_files import shard_pattern
 from fsql.job.file_uses import FileUses
-from fsql.job.sinks import window_columns
+from fsql.job.sinks import late_operators
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -74,12 +74,12 @@ def unkept_rows(compiled: Compiled, metrics: Metrics) -> list[UnkeptRows]:
         window
         for insert in inserts
         if LATE_PATH in dict(insert.sink.options)
-        for window in window_columns(compiled.job, insert)
+        for window in late_operators(compiled.job, insert)
     }
     late = {
         insert.sink.name: sum(
             metrics.rows_late_by_window.get(window, 0)
-            for window in window_columns(compiled.job, insert)
+            for window in late_operators(compiled.job, insert)
             if window not in kept
         )
         for insert in inserts
@@ -104,7 +104,7 @@ def target_of(sink: SinkTable) -> tuple[str, str]:
 
 
 def _late_rows(compiled: Compiled, insert: int, metrics: Metrics) -> int:
-    windows = window_columns(compiled.job, compiled.job.inserts[insert])
+    windows = late_operators(compiled.job, compiled.job.inserts[insert])
     return sum(metrics.rows_late_by_window.get(window, 0) for window in windows)
 
 

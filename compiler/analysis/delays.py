@@ -29,6 +29,7 @@ from fsql.compiler.logical import (
     AssignRowTime,
     AssignSessions,
     AssignWindows,
+    CountLateRows,
     Filter,
     Join,
     LateralAggregate,
@@ -123,7 +124,7 @@ def _distances(plan: Plan, below: Sequence[Distances]) -> Distances:
             made = tuple(delay if column.time_attribute else None for column in table.columns)
             # The time of the root position itself.
             made += (Distance(0),) * table.row_time
-        case Filter() | Unnest() | LateralAggregate() | Over():
+        case Filter() | Unnest() | LateralAggregate() | Over() | CountLateRows():
             made = below[0]
         case Project(expressions=expressions):
             made = tuple(_distance_of_expression(plan, each, below[0]) for each in expressions)

@@ -32,6 +32,7 @@ from fsql.compiler.logical import (
     AssignExpiry,
     AssignRowTime,
     AssignWindows,
+    CountLateRows,
     Filter,
     Plan,
     Project,
@@ -133,7 +134,7 @@ class _Attempt:
                 if plan.table is not table:
                     return []
                 return [(*row, self._time) if table.row_time else row]
-            case Union():
+            case Union() | CountLateRows():
                 return below
             case Filter() | Project() | Unnest() | AssignWindows() | AssignExpiry():
                 return [made for each in below for made in self._children(plan, each)]

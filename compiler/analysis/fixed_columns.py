@@ -12,6 +12,7 @@ from fsql.compiler.logical import (
     Aggregate,
     AssignSessions,
     AssignWindows,
+    CountLateRows,
     Filter,
     LateralAggregate,
     Over,
@@ -41,7 +42,15 @@ def _fixed(plan: Plan, below: Sequence[Fixed]) -> Fixed:
     match plan:
         case Filter():
             fixed = below[0] | _fixed_by_filter(plan)
-        case Over() | Rank() | Unnest() | LateralAggregate() | AssignWindows() | AssignSessions():
+        case (
+            Over()
+            | Rank()
+            | Unnest()
+            | LateralAggregate()
+            | AssignWindows()
+            | AssignSessions()
+            | CountLateRows()
+        ):
             fixed = below[0]
         case Project(expressions=values) | Aggregate(keys=values) | WindowAggregate(keys=values):
             fixed = frozenset(i for i, value in enumerate(values) if _is_fixed(value, below[0]))
@@ -88,7 +97,7 @@ def _is_rank(plan: Plan, column: int) -> bool:
     """Return whether a column is a rank: then it is at least 1."""
     while True:
         match plan:
-            case Filter(input=below):
+            case Filter(input=below) | CountLateRows(input=below):
                 plan = below
             case Project(input=below, expressions=expressions):
                 expression = expressions[column]

@@ -13,6 +13,7 @@ from fsql.compiler.analysis.time_units import unit_us
 from fsql.compiler.expression import Call, Case, Cast, ColumnRef, Expression, Literal
 from fsql.compiler.logical import (
     Aggregate,
+    CountLateRows,
     Filter,
     Over,
     Plan,
@@ -85,13 +86,15 @@ def _numbers(plan: Plan, index: int) -> frozenset[object]:
         case Unnest(input=rows, array=Literal(value=tuple() as numbers)):
             own = index == len(rows.schema) and None not in numbers
             return frozenset(numbers) if own else _numbers_below(plan, index)
-        case Filter() | Over() | Rank() | Unnest():
+        case Filter() | Over() | Rank() | Unnest() | CountLateRows():
             return _numbers_below(plan, index)
         case _:
             return _UNKNOWN
 
 
-def _numbers_below(plan: Filter | Over | Rank | Unnest, index: int) -> frozenset[object]:
+def _numbers_below(
+    plan: Filter | Over | Rank | Unnest | CountLateRows, index: int
+) -> frozenset[object]:
     return _numbers(plan.input, index) if index < len(plan.input.schema) else _UNKNOWN
 
 

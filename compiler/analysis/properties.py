@@ -21,6 +21,7 @@ from fsql.compiler.logical import (
     ApplyChanges,
     AssignSessions,
     AssignWindows,
+    CountLateRows,
     Filter,
     Join,
     JoinKind,
@@ -82,7 +83,7 @@ def _window_columns_of_all(plan: Plan) -> dict[Plan, WindowColumns]:
 
 def _window_columns(plan: Plan, below: Sequence[WindowColumns]) -> WindowColumns:
     match plan:
-        case Filter() | Unnest() | LateralAggregate() | Over():
+        case Filter() | Unnest() | LateralAggregate() | Over() | CountLateRows():
             found = below[0]
         case Join(kind=kind, once=once):
             found = below[0] + (below[1] if kind.makes_pairs and not once else ())
@@ -165,7 +166,7 @@ def latest_keys(plan: Plan) -> tuple[Key, ...]:
     match plan:
         case Aggregate(idle_us=int()):
             return (tuple(range(len(plan.keys) - 1)),)
-        case Filter():
+        case Filter() | CountLateRows():
             return latest_keys(plan.input)
         case Project():
             return _least(_keys_of_projection(plan, latest_keys(plan.input)))
@@ -191,7 +192,7 @@ def _keys(
             pass  # A table without a key may have the same row twice.
         case ApplyChanges() | Aggregate() | WindowAggregate():
             found = _keys_of_groups(plan, windows)
-        case Filter():
+        case Filter() | CountLateRows():
             found = [frozenset(key) for key in below[0]]
         case Over() | AssignSessions():
             found = [*map(frozenset, below[0]), *numbered_keys(plan)]

@@ -14,6 +14,7 @@ from fsql.compiler.logical import (
     Aggregate,
     AssignSessions,
     AssignWindows,
+    CountLateRows,
     Filter,
     Project,
     WindowAggregate,
@@ -37,7 +38,7 @@ _FINE_UNITS: Final[Mapping[str, int]] = {"microsecond": 1, "millisecond": 1_000}
 def unit_us(plan: Plan, index: int) -> int:
     """Return a number of microseconds of which all times in a column of `plan` are multiples."""
     match plan:
-        case Filter():
+        case Filter() | CountLateRows():
             return unit_us(plan.input, index)
         case Aggregate() | WindowAggregate() if index < len(plan.keys):
             return _expression_unit(plan.keys[index], plan.input)

@@ -16,6 +16,7 @@ from fsql.compiler.functions.time_zones import zone_of
 from fsql.compiler.logical import (
     Aggregate,
     AssignWindows,
+    CountLateRows,
     Filter,
     Join,
     Plan,
@@ -67,7 +68,7 @@ def _delays(plan: Plan, below: Sequence[Delays]) -> Delays:
     match plan:
         case WindowAggregate():
             return _window_delays(plan)
-        case Filter():
+        case Filter() | CountLateRows():
             return below[0]
         case Project(expressions=values) | Aggregate(keys=values):
             return {

@@ -9,6 +9,7 @@ from fsql.compiler.expression import ColumnRef
 from fsql.compiler.logical import (
     AssignSessions,
     AssignWindows,
+    CountLateRows,
     Filter,
     Join,
     LateralAggregate,
@@ -44,7 +45,7 @@ def window_ends(plan: Plan) -> Bounds:
 
 def _bounds(plan: Plan, below: Sequence[Bounds]) -> Bounds:
     match plan:
-        case Filter() | Unnest() | LateralAggregate() | Over() | Rank():
+        case Filter() | Unnest() | LateralAggregate() | Over() | Rank() | CountLateRows():
             return below[0]
         case AssignWindows() | AssignSessions():
             first = len(plan.schema) - len(Bound)

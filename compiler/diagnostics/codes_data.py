@@ -185,7 +185,7 @@ DATA_ROWS: Final[tuple[Row, ...]] = (
     (
         "E525",
         "row too late for its window",
-        'An inserted row came after its window had closed, and the query was opened with `late="raise"`.',
+        'An inserted row came too late for a window or a join, and the query was opened with `late="raise"`.',
         "Declare the table with a greater `delay`, or open the query without that option.",
         "session.insert('t', rows)  -- a row of an hour whose window has closed",
     ),
@@ -341,7 +341,7 @@ DATA_ROWS: Final[tuple[Row, ...]] = (
     (
         "W505",
         "late rows are not kept",
-        "Without 'late_path' rows that are too late for the windows of a query are counted and dropped.",
+        "Without 'late_path' rows that are too late for windows and joins are counted and dropped.",
         "Add the option 'late_path' to the table that is written.",
         "INSERT INTO t SELECT … FROM TUMBLE(clicks, at, INTERVAL '1' MINUTE) …;  -- t without 'late_path'",
     ),

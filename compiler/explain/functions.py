@@ -131,7 +131,7 @@ def _row_parts(  # noqa: PLR0911 - one line for each function
             return (Part("expressions", "", computed),)
         case g.ToWindows():
             return windows_parts(function, names)
-        case g.ToExpiry():
+        case g.ToExpiry() | g.Expired():
             return expiry_parts(function, names)
         case g.ToRowTime() | g.ToRoot():
             return ()

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
         CombineJoin,
         CombineRank,
         CombineSessions,
+        Expired,
         ToExpiry,
         ToWindows,
     )
@@ -124,7 +125,7 @@ def _row_parts(  # noqa: PLR0911 - one line for each operator
             )
         case logical.AssignWindows():
             return windows_parts(plan, names)
-        case logical.AssignExpiry():
+        case logical.AssignExpiry() | logical.CountLateRows():
             return expiry_parts(plan, names)
         case logical.AssignRowTime():
             return ()
@@ -148,7 +149,9 @@ def windows_parts(
     )
 
 
-def expiry_parts(plan: logical.AssignExpiry | ToExpiry, names: Sequence[str]) -> tuple[Part, ...]:
+def expiry_parts(
+    plan: logical.AssignExpiry | logical.CountLateRows | ToExpiry | Expired, names: Sequence[str]
+) -> tuple[Part, ...]:
     """Return the time from which on a row cannot be joined, and for how long it is kept."""
     delay = interval_text(plan.delay_us) if plan.delay_us else None
     return (

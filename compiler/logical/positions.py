@@ -11,7 +11,14 @@ from fsql.compiler.logical.changes import ApplyChanges, ToChangelog
 from fsql.compiler.logical.groups import Aggregate, LateralAggregate, WindowAggregate
 from fsql.compiler.logical.joins import HotKeys, Join, JoinKind, Union
 from fsql.compiler.logical.rankings import Rank
-from fsql.compiler.logical.rows import AssignExpiry, AssignWindows, Filter, Scan, Unnest
+from fsql.compiler.logical.rows import (
+    AssignExpiry,
+    AssignWindows,
+    CountLateRows,
+    Filter,
+    Scan,
+    Unnest,
+)
 from fsql.compiler.logical.sessions import AssignSessions
 
 if TYPE_CHECKING:
@@ -108,9 +115,11 @@ def _retracts(node: Plan) -> bool:
             return False
 
 
-def drops_late_rows(plan: Plan) -> TypeGuard[WindowAggregate | AssignSessions | Rank]:
-    """Return whether the operator `plan` has windows, for which rows can be late."""
-    return isinstance(plan, WindowAggregate | AssignSessions) or (
+def has_late_rows(
+    plan: Plan,
+) -> TypeGuard[WindowAggregate | AssignSessions | Rank | CountLateRows]:
+    """Return whether rows can be late for the operator `plan`, which counts them."""
+    return isinstance(plan, WindowAggregate | AssignSessions | CountLateRows) or (
         isinstance(plan, Rank) and plan.window_end is not None
     )
 
@@ -173,4 +182,9 @@ def expiry_time(until_us: int, root_time: int, delay: int, grain: int) -> int:
     If the watermark at the row's root has already passed that time, the window ends at this watermark, so
     that it closes at the next punctuation.
     """
-    return max(until_us, (root_time - delay) // grain * grain) + 1
+    return max(until_us, watermark_at(root_time, delay, grain)) + 1
+
+
+def watermark_at(root_time: int, delay: int, grain: int) -> int:
+    """Return the watermark at a root position of this time."""
+    return (root_time - delay) // grain * grain

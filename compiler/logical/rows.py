@@ -186,6 +186,29 @@ class AssignExpiry(Plan):
 
 
 @dataclass(frozen=True, eq=False)
+class CountLateRows(Plan):
+    """The rows of a side of a join with a time range; those that nothing can be joined with are late as well.
+
+    A row is late if the watermark at its root, by `delay_us` and `grain_us`, is beyond its time plus
+    `wait_us`: the join then drops each of its pairs, of rows before it and after it.  Late rows are counted,
+    and written if the sink has a `late_path`; the output has them like all others.  So filters may move to
+    above this operator, but not below it.  `time_column` is the index of an event-time column that is never
+    NULL.  Output and path: unchanged.
+    """
+
+    input: Plan
+    time_column: int
+    wait_us: int
+    delay_us: int
+    grain_us: int
+
+    @property
+    def schema(self) -> Schema:
+        """Return the input's columns."""
+        return self.input.schema
+
+
+@dataclass(frozen=True, eq=False)
 class AssignRowTime(Plan):
     """Each row with `row_time`, the time of its root position, which is event time with the delay 0.
 

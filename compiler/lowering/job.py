@@ -21,7 +21,7 @@ from fsql.compiler.lowering.scan import lower_scan
 from fsql.compiler.lowering.sessions import lower_sessions
 from fsql.compiler.lowering.sink import lower_insert
 from fsql.compiler.lowering.union import lower_union
-from fsql.compiler.lowering.window import lower_window_aggregate
+from fsql.compiler.lowering.window import lower_late_rows, lower_window_aggregate
 from fsql.compiler.serialize import operator_ids
 
 if TYPE_CHECKING:
@@ -83,6 +83,8 @@ def _lower_operator(  # noqa: C901 - one case for each operator
             rows = lower_aggregate(draft, plan, *inputs)
         case logical.WindowAggregate():
             rows = lower_window_aggregate(draft, plan, *inputs)
+        case logical.CountLateRows():
+            rows = lower_late_rows(draft, plan, *inputs)
         case logical.AssignSessions():
             rows = lower_sessions(draft, plan, *inputs)
         case logical.Over():

@@ -1,7 +1,10 @@
-"""`WindowAggregate`: late rows go to a port of the barrier, the others enter a cycle.
+"""`WindowAggregate` and `CountLateRows`: late rows go to a port of the barrier.
 
     rows ─▶ Broadcast ─┬─▶ Map(Late) ─▶ LateSink
                        └─▶ Map(OnTime) ─▶ the cycle of `cycle`, its Grouping with `closing`
+
+    rows of a join ─▶ Broadcast ─┬─▶ Map(Expired) ─▶ LateSink
+                                 └─▶ the join
 
 Lateness is decided by the row's own root, before any state.  So it does not depend on items in flight, and
 all rows in a bucket precede the punctuation that closes it.
@@ -12,12 +15,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fsql.compiler.analysis.delays import delay_us
-from fsql.compiler.graph import Closing, CombineAggregate, Late, Map, OnTime
+from fsql.compiler.graph import Closing, CombineAggregate, Expired, Late, Map, OnTime
 from fsql.compiler.logical import append_only, grain_us, least_scan_number
 from fsql.compiler.lowering.cycle import add_cycle
 
 if TYPE_CHECKING:
-    from fsql.compiler.logical import Rank, WindowAggregate
+    from fsql.compiler.logical import CountLateRows, Rank, WindowAggregate
     from fsql.compiler.lowering.draft import Draft
 
 
@@ -33,6 +36,13 @@ def lower_window_aggregate(draft: Draft, plan: WindowAggregate, rows: int) -> in
         final=plan.final,
     )
     return add_cycle(draft, plan, combine, (plan.keys,), (on_time,), closing)
+
+
+def lower_late_rows(draft: Draft, plan: CountLateRows, rows: int) -> int:
+    """Append the port for the late rows of a side of a join; return the vertex of all rows, `rows`."""
+    expired = Expired(plan.time_column, plan.wait_us, plan.delay_us, plan.grain_us)
+    draft.add_late_port(plan, draft.add_after(Map(expired), rows, type(plan).__name__))
+    return rows
 
 
 def lower_closing(

@@ -80,7 +80,7 @@ def _operator(plan: logical.Plan) -> Iterator[str]:
     match plan:
         case logical.Filter() | logical.Project() | logical.AssignWindows():
             yield from _row_operator(plan)
-        case logical.AssignExpiry() | logical.AssignRowTime():
+        case logical.AssignExpiry() | logical.AssignRowTime() | logical.CountLateRows():
             yield from _check_times(plan)
         case logical.Unnest() | logical.LateralAggregate():
             yield from _array_operator(plan)
@@ -121,8 +121,10 @@ def _row_operator(plan: logical.Filter | logical.Project | logical.AssignWindows
                 yield "the size and the slide of a window must be positive"
 
 
-def _check_times(plan: logical.AssignExpiry | logical.AssignRowTime) -> Iterator[str]:
-    if isinstance(plan, logical.AssignExpiry):
+def _check_times(
+    plan: logical.AssignExpiry | logical.AssignRowTime | logical.CountLateRows,
+) -> Iterator[str]:
+    if not isinstance(plan, logical.AssignRowTime):
         yield from _time_column(plan.input.schema, plan.time_column)
         if plan.wait_us < 0 or plan.delay_us < 0 or plan.grain_us <= 0:
             yield "a row expires before its own time"

@@ -44,7 +44,7 @@ from fsql.job.compilation import compile_job
 from fsql.job.planning import RunOptions, choose_plan
 from fsql.job.script import Script
 from fsql.job.script_file import read_script
-from fsql.job.sinks import window_columns
+from fsql.job.sinks import late_operators
 from fsql.job.stop import stop_error
 from fsql.runtime.cluster.delivery import DeliveryOption
 from fsql.runtime.cluster.job_spec import Output
@@ -272,7 +272,7 @@ def _execute(compiled: Compiled, splits: Mapping[int, Sequence[Split]]) -> _Ran:
         name = output_name(insert.sink)
         rows = Output(DeliveryOption.NONE, insert=number, name=name)
         collect(("output", name), rows, _json_lines(insert))
-        if windows := window_columns(compiled.job, insert):
+        if windows := late_operators(compiled.job, insert):
             late = Output(DeliveryOption.NONE, windows=frozenset(windows), name=name)
             collect(("late", name), late, LateLines(windows, origins))
     for table in compiled.job.tables:

@@ -12,7 +12,7 @@ from fsql.compiler import graph as g
 from fsql.compiler.functions.evaluate import evaluate
 from fsql.compiler.functions.failure import RowFailure
 from fsql.compiler.functions.time_zones import offset_of, window_bounds
-from fsql.compiler.logical import close_time, expiry_time
+from fsql.compiler.logical import close_time, expiry_time, watermark_at
 from fsql.compiler.sqltypes import TIMESTAMP_MAX
 from fsql.runtime.batch import PUNCTUATION, Root
 from fsql.runtime.model.combine_sessions import session_root
@@ -88,6 +88,13 @@ def _to_expiry(function: g.ToExpiry, row: Row, root: Root) -> list[Row]:
     return [Row((*row.values, expires), row.path, row.weight)]
 
 
+def _expired(function: g.Expired, row: Row, root: Root) -> list[Row]:
+    time = row.values[function.time_column]
+    assert isinstance(time, int)
+    passed = watermark_at(root.time, function.delay_us, function.grain_us)
+    return [row] if passed > time + function.wait_us else []
+
+
 def _to_row_time(_function: g.ToRowTime, row: Row, root: Root) -> list[Row]:
     return [Row((*row.values, min(root.time, TIMESTAMP_MAX)), row.path, row.weight)]
 
@@ -142,6 +149,7 @@ ROW_FUNCTIONS: Final[Mapping[type[g.MapFunction], Callable[[Any, Row, Root], lis
     g.ExplodeAggregate: _explode_aggregate,
     g.ToWindows: _to_windows,
     g.ToExpiry: _to_expiry,
+    g.Expired: _expired,
     g.ToRowTime: _to_row_time,
     g.ToRoot: _to_root,
     g.ToParts: _to_parts,

@@ -137,7 +137,7 @@ AHEAD = (
 )
 DROPPED = (
     "FSQL-W505",
-    'rows that are too late for the windows of table "counts" are counted and dropped',
+    'rows that are too late for table "counts" are counted and dropped',
 )
 
 

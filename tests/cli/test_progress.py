@@ -53,7 +53,7 @@ def test_summary() -> None:
         "  rows in       1,234,567  308,642/s\n"
         "  rows out         45,678  11,420/s\n"
         "  bytes in        9.4 MiB  2.4 MiB/s\n"
-        "  late                  3  too late for their windows\n"
+        "  late                  3  too late for their windows or joins\n"
         "  rejected              0  malformed rows\n"
         "  unknown             567  fields that their table does not declare\n"
         "  state            56,789  rows and groups at the end\n"

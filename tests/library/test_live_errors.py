@@ -283,7 +283,7 @@ def test_late_rows_may_raise() -> None:
         session.insert("bids", [(NOON,), (hour,), (NOON,)])
     assert first(refused.value) == (
         "E525",
-        "2 rows were too late for the windows of the query, and dropped",
+        "2 rows were too late for the query, and dropped",
         "allow for such rows: declare(…, delay=…)",
     )
     session.drain()

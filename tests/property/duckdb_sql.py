@@ -66,6 +66,7 @@ class Translation:
         selects: dict[type, Callable[..., str]] = {
             logical.Scan: self.scan,
             logical.Filter: self.filter,
+            logical.CountLateRows: self.same_rows,
             logical.Project: self.project,
             logical.Unnest: self.unnest,
             logical.LateralAggregate: self.lateral_aggregate,
@@ -91,6 +92,10 @@ class Translation:
         """WHERE."""
         condition = expression_sql(plan.predicate, column_names(plan))
         return f"SELECT * FROM {self.tables[plan.input]} WHERE {condition}"
+
+    def same_rows(self, plan: logical.CountLateRows) -> str:
+        """All rows: late ones are copied."""
+        return f"SELECT * FROM {self.tables[plan.input]}"
 
     def project(self, plan: logical.Project) -> str:
         """SELECT."""

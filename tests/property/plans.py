@@ -31,6 +31,7 @@ from fsql.tests.property.drawn_aggregates import drawn_call
 from fsql.tests.property.expressions import PAIR, RECORD, random_expression
 from fsql.tests.property.time_order import drawn_over
 from fsql.tests.property.values import NOON, SECOND, first_never_null, random_value
+from fsql.tests.unit.model.plans import late_rows_counted
 
 if TYPE_CHECKING:
     from random import Random
@@ -341,6 +342,8 @@ class PlanMaker:
                 low,
                 low + self.random.choice((0, 1, 5)) * SECOND,
             )
+            if self.random.random() < 0.5:
+                left, right = late_rows_counted(left, right, bounds)
         return logical.Join(left, right, keys[0], keys[1], bounds)
 
     def union(self, depth: int) -> Plan:

@@ -39,6 +39,7 @@ from fsql.tests.property.drawn_aggregates import drawn_call, whole_or_slice
 from fsql.tests.property.expressions import in_set, random_expression
 from fsql.tests.property.time_order import drawn_over, event_times
 from fsql.tests.property.values import NOON, SECOND, first_never_null, random_value
+from fsql.tests.unit.model.plans import late_rows_counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -233,6 +234,8 @@ class Plans:
             bound = logical.TimeRange(
                 self.random.choice(times), self.random.choice(others), -2 * SECOND, 3 * SECOND
             )
+            if self.random.random() < 0.5:
+                left, right = late_rows_counted(left, right, bound)
         left_keys: list[Expression] = [self.column(left.schema, i) for i, _ in chosen]
         right_keys: list[Expression] = [self.column(right.schema, j) for _, j in chosen]
         if kind == BIGINT and self.random.random() < 2 * self.risk:

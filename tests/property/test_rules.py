@@ -20,7 +20,7 @@ import pytest
 
 from fsql.compiler import logical
 from fsql.compiler.explain.plan import logical_text
-from fsql.compiler.logical import Job, drops_late_rows, operators
+from fsql.compiler.logical import Job, has_late_rows, operators
 from fsql.compiler.rules import PASSES
 from fsql.compiler.rules.driver import Firing, run_passes
 from fsql.compiler.rules.prune_columns.demand import LATE_OUTPUT
@@ -65,7 +65,7 @@ def late_rows(job: Job, released: Outcome) -> list[set[object]]:
     The rows of a window come as one; which of two equal windows of two INSERTs is which is not seen.
     """
     windows = dict.fromkeys(
-        plan for insert in job.inserts for plan in operators(insert.query) if drops_late_rows(plan)
+        plan for insert in job.inserts for plan in operators(insert.query) if has_late_rows(plan)
     )
     rows_of = dict(zip(windows, released.late, strict=True))
     found: list[set[object]] = []

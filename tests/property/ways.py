@@ -211,7 +211,7 @@ def window_schemas(job: logical.Job) -> list[Schema]:
         operator: operator.input.schema
         for insert in job.inserts
         for operator in logical.operators(insert.query)
-        if logical.drops_late_rows(operator)
+        if logical.has_late_rows(operator)
     }
     return list(windows.values())
 

@@ -43,6 +43,13 @@ def closings(plan: logical.Plan, window_ends: Mapping[Window, set[int]]) -> set[
     return {closing(window, end) for window, end in ends if window in below}
 
 
+def expired(plan: logical.CountLateRows, values: Values, root: Root) -> bool:
+    """Return whether a row comes when the watermark is beyond all rows that it could be joined with."""
+    time = values[plan.time_column]
+    assert isinstance(time, int)
+    return (root[0] - plan.delay_us) // plan.grain_us * plan.grain_us > time + plan.wait_us
+
+
 def expiry(plan: logical.AssignExpiry, values: Values, root: Root) -> int:
     """Return when a row can no longer be joined: behind the watermark where it comes."""
     time = values[plan.time_column]

@@ -180,6 +180,8 @@ def column_of_join(plan: logical.Plan, column: int) -> tuple[logical.Join, int] 
                     return None
             case logical.Filter() | logical.Over() | logical.Unnest() | logical.LateralAggregate():
                 pass
+            case logical.CountLateRows():
+                pass
             case _:
                 return None
         column, plan = source(plan, column), plan.inputs[0]

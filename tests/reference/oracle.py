@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from fsql.compiler import logical
 from fsql.runtime.ports import DeadLetter
 from fsql.tests.reference.changes import difference, labelled
-from fsql.tests.reference.closings import Window, closing, window_end
+from fsql.tests.reference.closings import Window, closing, expired, window_end
 from fsql.tests.reference.failure import FailureError
 from fsql.tests.reference.lines import line
 from fsql.tests.reference.order import row_key
@@ -72,7 +72,7 @@ class OracleResult:
     """What a job releases.
 
     `released` has the lines of each INSERT with their roots, in order; `late` the late rows of each
-    WindowAggregate and AssignSessions of the job (each once, in the order of `logical.operators` over
+    operator of the job that has any (each once, in the order of `logical.operators` over
     the INSERTs), by root and value; `dead_letters` are ordered by root; `error` is the code and root at
     which the job ended.
     """
@@ -91,11 +91,14 @@ class Oracle:
         self.rows: dict[int, list[Row]] = {table.ordinal: [] for table in job.tables}
         self.dead_letters: list[MalformedRow] = []
         self.errors: set[tuple[Root, int]] = set()
-        self.window_ends: dict[Window, set[int]] = {
-            operator: set()
+        self.late_for: dict[logical.Plan, None] = {
+            operator: None
             for insert in job.inserts
             for operator in logical.operators(insert.query)
-            if isinstance(operator, Window) and logical.drops_late_rows(operator)
+            if logical.has_late_rows(operator)
+        }
+        self.window_ends: dict[Window, set[int]] = {
+            operator: set() for operator in self.late_for if isinstance(operator, Window)
         }
         self.relations = Relations(self.rows, literal, self.errors, self.window_ends)
         for table in job.tables:
@@ -129,13 +132,13 @@ class Oracle:
     def result(self) -> OracleResult:
         """Return what is released at each root, in order, up to the first error."""
         released: list[list[tuple[Root, str]]] = [[] for _ in self.job.inserts]
-        late: list[list[LateRow]] = [[] for _ in self.window_ends]
+        late: list[list[LateRow]] = [[] for _ in self.late_for]
         before, root = START, self.next_root(START)
         while root is not None:
             for lines, insert in zip(released, self.job.inserts, strict=True):
                 lines.extend((root, text) for text in self.lines(insert, before, root))
-            for rows, window in zip(late, self.window_ends, strict=True):
-                rows.extend(self.late_rows(window, before, root))
+            for rows, operator in zip(late, self.late_for, strict=True):
+                rows.extend(self.late_rows(operator, before, root))
             if self.errors and min(self.errors)[0] <= root:
                 break
             before, root = root, self.next_root(root)
@@ -166,8 +169,13 @@ class Oracle:
                 if operation != "-U" or insert.sink.changes is not logical.Changes.UPSERT:
                     yield line(insert.sink, operation, values)
 
-    def late_rows(self, window: Window, before: Root, root: Root) -> list[LateRow]:
-        """Return what comes into `window` at `root` although its window has closed before."""
+    def late_rows(self, window: logical.Plan, before: Root, root: Root) -> list[LateRow]:
+        """Return what comes into an operator at `root` although its window has closed before."""
+        if isinstance(window, logical.CountLateRows):
+            late = [row.values for row in self.appended(window.input, before, root)]
+            late = [values for values in late if expired(window, values, root)]
+            return [LateRow(root, values, 1) for values in sorted(late, key=row_key)]
+        assert isinstance(window, Window)
         if isinstance(window, logical.AssignSessions):
             rows = self.relations.relation(window.input, root)
             late = [row.values for row in sessions(window, rows)[1] if row.root == root]

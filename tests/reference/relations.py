@@ -120,6 +120,7 @@ class Relations:
             logical.LateralAggregate: self.lateral_aggregate,
             logical.AssignWindows: self.assign_windows,
             logical.AssignExpiry: self.assign_expiry,
+            logical.CountLateRows: self.same_rows,
             logical.AssignRowTime: self.assign_row_time,
             logical.Union: self.union,
             logical.ApplyChanges: self.apply_changes,
@@ -199,6 +200,10 @@ class Relations:
         """Add when the row can no longer be joined: not before the watermark where it comes."""
         for row in self.relation(plan.input, prefix):
             yield Row((*row.values, expiry(plan, row.values, row.root)), row.root, row.path)
+
+    def same_rows(self, plan: logical.CountLateRows, prefix: Root) -> Iterator[Row]:
+        """Take the rows as they are."""
+        yield from self.relation(plan.input, prefix)
 
     def assign_row_time(self, plan: logical.AssignRowTime, prefix: Root) -> Iterator[Row]:
         """Add the time of the root, which may be after all timestamps at the end of the input."""

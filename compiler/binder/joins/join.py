@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
+from fsql.compiler.analysis.delays import delay_us
 from fsql.compiler.analysis.properties import Bound, window_columns
 from fsql.compiler.analysis.window_changes import equal_bounds
 from fsql.compiler.binder.expressions.operators import call
@@ -24,12 +25,18 @@ from fsql.compiler.functions.null_safe import instead_of_null
 from fsql.compiler.functions.time_zones import zone_of
 from fsql.compiler.logical import (
     AssignRowTime,
+    AssignSessions,
     AssignWindows,
+    CountLateRows,
     Filter,
     Join,
+    JoinKind,
+    Over,
     Plan,
     Project,
+    Scan,
     Union,
+    WindowAggregate,
     grain_us,
     operators,
 )
@@ -96,15 +103,16 @@ def join(  # noqa: PLR0913 - the parts of a join
     span: Span,
     source_spans: SourceSpans,
     *,
+    kind: JoinKind = JoinKind.INNER,
     keyed: bool = True,
     lifetimes: SideLifetimes | None = None,
     skews: Skews | None = None,
 ) -> BoundJoin | None:
     """Return the join by the conditions, which are over both relations' columns; None without a key.
 
-    Conditions of `on` that are neither keys nor a time range become a filter above the join.  Unless `keyed`,
-    the key may be a constant.  With `lifetimes`, a join without a time range keeps rows for that long.
-    `skews` are the hints about it.
+    `kind` is what the pairs are for: rows of sides that it keeps are not late.  Conditions of `on` that are
+    neither keys nor a time range become a filter above the join.  Unless `keyed`, the key may be a constant.
+    With `lifetimes`, a join without a time range keeps rows for that long.  `skews` are the hints about it.
 
     Raises:
         Refusal: E309; E118 for a hint; E301 for lifetimes of rows that can be retracted.
@@ -123,9 +131,11 @@ def join(  # noqa: PLR0913 - the parts of a join
     taken = frozenset(keys)
     if bounds is not None and time_range is not None:
         taken |= frozenset(bounds.conditions)
+    sides = left.plan, right.plan
+    if time_range is not None:
+        sides = _count_late_rows(*sides, time_range, kind)
     whole = Join(
-        left.plan,
-        right.plan,
+        *sides,
         tuple(one for one, _ in pairs),
         tuple(other for _, other in pairs),
         time_range,
@@ -138,6 +148,47 @@ def join(  # noqa: PLR0913 - the parts of a join
     relation = Relation(filter_relation(plan, [each for each in on if each not in taken]), fields)
     half_bounded = bounds is not None and time_range is None
     return BoundJoin(relation, taken, time_range, half_bounded, bool(keys))
+
+
+def _count_late_rows(
+    left: Plan, right: Plan, bounds: TimeRange, kind: JoinKind
+) -> tuple[Plan, Plan]:
+    """Return the sides of a join with a time range, with those of their rows counted that no row can join.
+
+    A row joins rows before it that are still kept, and rows after it.  Rows of a side that is kept without a
+    partner are in the result in any case.
+    """
+    delay = max(delay_us(left, bounds.left_time), delay_us(right, bounds.right_time))
+    grain = max(grain_us(left), grain_us(right))
+    if not kind.keeps_left and not _always_on_time(left, bounds.left_time):
+        wait_us = max(bounds.high_us, bounds.high_us - bounds.low_us)
+        left = CountLateRows(left, bounds.left_time, wait_us, delay, grain)
+    if not kind.keeps_right and not _always_on_time(right, bounds.right_time):
+        wait_us = max(-bounds.low_us, bounds.high_us - bounds.low_us)
+        right = CountLateRows(right, bounds.right_time, wait_us, delay, grain)
+    return left, right
+
+
+def _always_on_time(plan: Plan, column: int) -> bool:
+    """Return whether an event time is never behind the watermark: of the root, or of a closing window."""
+    while True:
+        match plan:
+            case Filter() | Over() | CountLateRows():
+                plan = plan.input
+            case Project(expressions=expressions):
+                value = expressions[column]
+                if not isinstance(value, ColumnRef):
+                    return False
+                plan, column = plan.input, value.index
+            case WindowAggregate(keys=keys, window_end=end, final=True):
+                key = keys[column]
+                return isinstance(key, ColumnRef) and key.index == end
+            case Scan(table=table):
+                return table.row_time and column == len(table.columns)
+            case AssignRowTime() | AssignSessions():
+                return column >= len(plan.input.schema)
+            case _:
+                return False
 
 
 def fallible_key(left: Relation, where: Sequence[Expression], source_spans: SourceSpans) -> bool:
@@ -287,7 +338,9 @@ def keeps_rows(plan: Plan, *sides: Plan) -> bool:
     below = {node for side in sides for node in operators(side)}
     made = [node for node in operators(plan) if node not in below]
     joins = [
-        node for node in made if not isinstance(node, AssignRowTime | Filter | Project | Union)
+        node
+        for node in made
+        if not isinstance(node, AssignRowTime | CountLateRows | Filter | Project | Union)
     ]
     return not all(isinstance(node, Join) and _is_bounded(node) for node in joins)
 

@@ -117,7 +117,7 @@ def _with_time_range(
     """Return the join with a time range of rows that are never retracted; None for other rows."""
     if not (append_only(left.plan) and append_only(right.plan)):
         return None
-    joined = join(left, right, on, (), span, source_spans, keyed=False)
+    joined = join(left, right, on, (), span, source_spans, kind=kind, keyed=False)
     if joined is None or joined.time_range is None:
         return None
     pairs = joined.relation.plan

@@ -137,7 +137,7 @@ def _depends_on_all_columns(plan: logical.Plan, *, late_rows: bool) -> bool:
             return tied or (late_rows and plan.window_end is not None)
         case logical.WindowAggregate(input=below):
             return late_rows or not append_only(below)
-        case logical.AssignSessions():
+        case logical.AssignSessions() | logical.CountLateRows():
             return late_rows
         case logical.ToChangelog():
             return True
@@ -153,7 +153,11 @@ def _row_demands(plan: logical.Plan, wanted: Columns) -> Columns:
     match plan:
         case logical.Project(expressions=expressions):
             return columns_of(*(expressions[i] for i in kept_expressions(plan, wanted)))
-        case logical.AssignWindows(time_column=time) | logical.AssignExpiry(time_column=time):
+        case (
+            logical.AssignWindows(time_column=time)
+            | logical.AssignExpiry(time_column=time)
+            | logical.CountLateRows(time_column=time)
+        ):
             return wanted | {time}
         case logical.ApplyChanges(keys=keys, present=present):
             return columns_of(*keys, present, *(plan.values[i] for i in kept_values(plan, wanted)))

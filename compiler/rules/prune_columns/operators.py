@@ -67,7 +67,7 @@ def narrow_operator(plan: logical.Plan, wanted: Columns, below: Narrowed) -> Nar
             return _row_operator(plan, wanted, below)
 
 
-def _row_operator(  # noqa: PLR0911 - one line for each kind
+def _row_operator(  # noqa: C901, PLR0911 - one line for each kind
     plan: logical.Plan, wanted: Columns, below: Narrowed
 ) -> Narrowed:
     match plan:
@@ -87,6 +87,9 @@ def _row_operator(  # noqa: PLR0911 - one line for each kind
                 plan, input=below.plan, time_column=below.new_index[time]
             )
             return _append_columns(plan, expiring, below, range(1))
+        case logical.CountLateRows(time_column=time):
+            counted = dataclasses.replace(plan, input=below.plan, time_column=below.new_index[time])
+            return dataclasses.replace(below, plan=counted)
         case logical.AssignRowTime():
             timed = dataclasses.replace(plan, input=below.plan)
             return _append_columns(plan, timed, below, range(1))

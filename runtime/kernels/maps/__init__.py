@@ -13,6 +13,7 @@ import numpy as np
 from fsql.compiler.expression import ColumnRef
 from fsql.compiler.graph import (
     Compute,
+    Expired,
     Explode,
     ExplodeAggregate,
     Late,
@@ -36,6 +37,7 @@ from fsql.runtime.kernels.maps.paths import with_changed_path
 from fsql.runtime.kernels.maps.windows import (
     append_root,
     append_row_time,
+    compile_expired,
     compile_punctuality,
     compile_to_expiry,
     compile_to_windows,
@@ -69,6 +71,8 @@ def compile_map(  # noqa: C901, PLR0911 - one line for each function
             return compile_to_windows(function)
         case ToExpiry():
             return compile_to_expiry(function)
+        case Expired():
+            return compile_expired(function)
         case ToRowTime():
             return append_row_time
         case ToRoot():

@@ -32,6 +32,7 @@ from fsql.compiler.functions.evaluate import evaluate
 from fsql.compiler.functions.time_zones import offset_of, window_bounds
 from fsql.compiler.graph import (
     Compute,
+    Expired,
     Explode,
     ExplodeAggregate,
     Late,
@@ -45,7 +46,7 @@ from fsql.compiler.graph import (
     ToRowTime,
     ToWindows,
 )
-from fsql.compiler.logical import close_time, expiry_time
+from fsql.compiler.logical import close_time, expiry_time, watermark_at
 from fsql.compiler.node import walk
 from fsql.compiler.sqltypes import BIGINT, INTEGER_RANGES, TEXTUAL, TIMESTAMP, TIMESTAMP_MAX, Kind
 from fsql.runtime.arrow_types import from_arrow, remember_values, to_arrow
@@ -168,6 +169,8 @@ def compile_few(  # noqa: C901, PLR0911 - one line for each function
             return _few_windows(function)
         case ToExpiry():
             return _few_expiry(function)
+        case Expired():
+            return _few_expired(function)
         case ToRowTime():
             return _few_row_times
         case OnTime(closing=closing):
@@ -291,6 +294,21 @@ def _few_expiry(function: ToExpiry) -> FewFunction:
             until, root = time + function.wait_us, rows.positions.root(index)
             values.append(expiry_time(until, root.time, delay, grain))
         return FewRows([*rows.columns, FewColumn(TIMESTAMP, values)], rows.positions)
+
+    return apply
+
+
+def _few_expired(function: Expired) -> FewFunction:
+    delay, grain = function.delay_us, function.grain_us
+
+    def apply(rows: FewRows) -> FewRows:
+        kept = []
+        for index, time in enumerate(rows.columns[function.time_column].values):
+            assert isinstance(time, int)
+            watermark = watermark_at(rows.positions.root(index).time, delay, grain)
+            if watermark > time + function.wait_us:
+                kept.append(index)
+        return _take_rows(rows, kept)
 
     return apply
 

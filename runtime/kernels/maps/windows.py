@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from fsql.compiler.graph import Closing, ToExpiry, ToWindows
+    from fsql.compiler.graph import Closing, Expired, ToExpiry, ToWindows
     from fsql.runtime.batch import Batch
 
     Ints = NDArray[np.int64]
@@ -100,6 +100,20 @@ def compile_to_expiry(function: ToExpiry) -> Callable[[Batch], MapResult]:
         expires = np.maximum(until, since // grain * grain) + 1
         added = to_array(Vector(expires), TIMESTAMP, len(expires))
         return MapResult(batch.with_columns([*batch.columns, added]), None)
+
+    return apply
+
+
+def compile_expired(function: Expired) -> Callable[[Batch], MapResult]:
+    """Return the map that keeps the rows that come when the watermark is beyond their time to wait."""
+    grain = function.grain_us
+
+    def apply(batch: Batch) -> MapResult:
+        until = _micros(batch.columns[function.time_column]) + function.wait_us
+        # The times of roots include the least integer, at which nothing is late.
+        since = np.maximum(batch.time, TIMESTAMP_MIN) - function.delay_us
+        expired = since // grain * grain > until
+        return MapResult(batch.take(np.flatnonzero(expired)), None)
 
     return apply
 

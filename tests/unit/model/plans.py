@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fsql.compiler import logical
+from fsql.compiler.analysis.delays import delay_us
 from fsql.compiler.expression import (
     AggregateCall,
     AggregateFunction,
@@ -131,6 +132,20 @@ def window_group(
         tuple(aggregates),
         col(plan, "window_end").index,
         final,
+    )
+
+
+def late_rows_counted(
+    left: logical.Plan, right: logical.Plan, bounds: logical.TimeRange
+) -> tuple[logical.Plan, logical.Plan]:
+    """Return the sides of a join with a time range, with their late rows counted."""
+    delay = max(delay_us(left, bounds.left_time), delay_us(right, bounds.right_time))
+    grain = max(logical.grain_us(left), logical.grain_us(right))
+    width = bounds.high_us - bounds.low_us
+    waits = max(width, bounds.high_us), max(width, -bounds.low_us)
+    return (
+        logical.CountLateRows(left, bounds.left_time, waits[0], delay, grain),
+        logical.CountLateRows(right, bounds.right_time, waits[1], delay, grain),
     )
 
 
