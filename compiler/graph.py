@@ -213,6 +213,8 @@ class CombineChanges(Combine):
     values: tuple[Expression, ...]
     scan_number: int
     counted: bool = False
+    unavailable: Expression | None = None
+    marks: tuple[int, ...] = ()
     closing: ClassVar[None] = None
     final: ClassVar[bool] = False
 

@@ -178,6 +178,11 @@ class TickPlan:
         return {number: head.operator for number, head in heads if isinstance(head, FoldHead)}
 
     @property
+    def rejecting(self) -> tuple[int, ...]:
+        """Return the ordinals of the tables that go on after malformed rows."""
+        return tuple(each for each, table in self.tables.items() if not table.stops_on_error)
+
+    @property
     def tables(self) -> dict[int, Table]:
         """Return the tables that are read, by ordinal, in the order of their stages."""
         heads = [stage.head for stage in self.stages if isinstance(stage.head, SourceHead)]

@@ -1,7 +1,8 @@
 """Malformed records: why a record cannot become a row, and how that is reported.
 
 A record that cannot become a row is data, not a bug: the reader turns it into a `DeadLetter`, at the record's
-position in the order of rows.  The codes are those of `fsql.compiler.diagnostics.codes`, E511 to E524.
+position in the order of rows.  The codes are those of `fsql.compiler.diagnostics.codes`, E511 to E524
+and E527.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from fsql.formats.forms import other_form
-from fsql.runtime.ports import DeadLetter
+from fsql.runtime.ports import VALUE_UNAVAILABLE, DeadLetter
 
 if TYPE_CHECKING:
     from fsql.formats.lines import Lines
@@ -26,6 +27,7 @@ INVALID_TIMESTAMP: Final = 520
 NULL_NOT_ALLOWED: Final = 521
 NOT_CSV: Final = 523
 UNKNOWN_OPERATION: Final = 524
+UNAVAILABLE: Final = VALUE_UNAVAILABLE
 
 _EXCERPT_MAX: Final = 256
 EXCERPT_BYTES: Final = 4 * _EXCERPT_MAX

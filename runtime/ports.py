@@ -6,7 +6,7 @@ protocols; `fsql.connectors` and `fsql.runtime.drivers` implement them.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, runtime_checkable
 
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.compiler.logical import ROWS_MAX
@@ -42,6 +42,16 @@ class DeadLetter:
     reason: str
     excerpt: str
     file: str = ""
+
+
+VALUE_UNAVAILABLE: Final = 527
+"""The error of a change that lacks values which no earlier row has: a malformed row, found by an operator."""
+
+
+def unavailable_row(row: int) -> DeadLetter:
+    """Return a change, row number `row` of its split, that lacks values which no earlier row has."""
+    reason = "a value is left out of the event, and there is no earlier row of its key that has it"
+    return DeadLetter(row, -1, -1, VALUE_UNAVAILABLE, "", reason, "")
 
 
 @dataclass(frozen=True, slots=True)

@@ -65,6 +65,7 @@ _OF_FUNCTIONS: Final = {
     "to_timestamp": {503, 504},
     "json_document": {503},
     "unmapped_operation": {503},
+    "unavailable_value": {527},
 }
 """The errors of functions that have others than E504 for a time and E502."""
 _OF_PYTHON: Final = {508, 509}
@@ -84,6 +85,8 @@ def codes_of(part: Node) -> set[int]:  # noqa: PLR0911 - one line for each kind
             return {504}
         case ApplyChanges(counted=True):
             return {526}
+        case ApplyChanges(unavailable=unavailable) if unavailable is not None:
+            return {527}
         case AggregateCall():
             return {505} if sum_overflows(part) else set()
         case Call() | Cast() if not fallible_by_itself(part):

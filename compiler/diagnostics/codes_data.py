@@ -203,6 +203,19 @@ DATA_ROWS: Final[tuple[Row, ...]] = (
         '{"op": "-D", "k": 1}  -- the first row of a table with \'changes\' = \'retract\'',
     ),
     (
+        "E527",
+        "value is not available",
+        (
+            "An event of Debezium leaves out a value, as for an unchanged TOAST column of PostgreSQL, and"
+            " there is no earlier row of its key that has it."
+        ),
+        (
+            "Read the events from the snapshot of the table on, or set `REPLICA IDENTITY FULL` in PostgreSQL;"
+            " or reject such rows: `'on_error' = 'reject'`."
+        ),
+        '{"after": {"k": 1, "v": "__debezium_unavailable_value"}, "op": "u"}  -- the first event of the key',
+    ),
+    (
         "E531",
         "source cannot be opened",
         "The file or directory does not exist, has no files, or is not readable; or it is the script itself.",

@@ -75,6 +75,11 @@ def changes_parts(
         Part("keys", "by", tuple(expression_text(key, names) for key in changes.keys)),
         Part("present", "where", expression_text(changes.present, names)),
         Part("counted", "counted", changes.counted),
+        *(
+            ()
+            if changes.unavailable is None
+            else (Part("keeps", "keeps", expression_text(changes.unavailable, names)),)
+        ),
     )
 
 

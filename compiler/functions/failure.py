@@ -79,6 +79,15 @@ class UnmappedOperationFailure(RowFailure):
         super().__init__(f"operation {given} is not mapped to a kind of change")
 
 
+class UnavailableFailure(RowFailure):
+    """E527: a change that lacks values, and replaces no row that has them."""
+
+    code = 527
+
+    def __init__(self) -> None:
+        super().__init__("value is not available")
+
+
 class TimestampRangeFailure(RowFailure):
     """E504: a TIMESTAMP or DATE outside of the years 1 to 9999."""
 

@@ -14,7 +14,13 @@ defined on the plan as bound, before any rule, and rules keep the order that the
 
 from __future__ import annotations
 
-from fsql.compiler.logical.changes import OPERATION, ApplyChanges, ToChangelog
+from fsql.compiler.logical.changes import (
+    OPERATION,
+    VALUE_MARKS,
+    ApplyChanges,
+    ToChangelog,
+    mark_count,
+)
 from fsql.compiler.logical.declared import (
     ROW_TIME,
     ROWS_MAX,
@@ -77,6 +83,7 @@ __all__ = [
     "ROW_TIME",
     "SPLITS_MAX",
     "TABLES_MAX",
+    "VALUE_MARKS",
     "Aggregate",
     "ApplyChanges",
     "AssignExpiry",
@@ -120,6 +127,7 @@ __all__ = [
     "has_late_rows",
     "latest_of",
     "least_scan_number",
+    "mark_count",
     "may_tie",
     "operators",
     "passed_time",

@@ -12,6 +12,16 @@ from fsql.compiler.sqltypes import STRING
 
 if TYPE_CHECKING:
     from fsql.compiler.expression import ColumnRef, Expression
+    from fsql.compiler.sqltypes import SqlType
+
+
+VALUE_MARKS: Final = "01"
+"""The marks of a value that is available, and of one that is not."""
+
+
+def mark_count(sql_type: SqlType) -> int:
+    """Return the number of marks of a value: one, and those of the fields of a ROW."""
+    return 1 + sum(map(mark_count, sql_type.field_types))
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,6 +35,11 @@ class ApplyChanges(Plan):
     `values`.  A row for which `present` is TRUE adds one; another removes an equal one, and fails (E526) if
     there is none after all rows of its root.
 
+    `unavailable` is a column of texts: it is NULL where the row has all of its values, else it has a mark of
+    `VALUE_MARKS` for each value and each field of a ROW, and the values that are not available are those of
+    the row that is replaced.  A row fails (E527) if it replaces none.  The mark of a value is at its index in
+    `marks`; those of the fields of a ROW follow, each before the marks of its own fields.
+
     Output: the keys, then the values, none of which is event time: a change may retract a row of any age.
     Path: `(least scan number below,)`; the barrier orders rows within a root.
     """
@@ -34,6 +49,8 @@ class ApplyChanges(Plan):
     present: Expression
     values: tuple[ColumnRef, ...]
     counted: bool = False
+    unavailable: ColumnRef | None = None
+    marks: tuple[int, ...] = ()
 
     @cached_property
     def schema(self) -> Schema:

@@ -63,6 +63,11 @@ class Table(Node):
         """Return the columns of the rows that fronts emit."""
         return (*self.columns, ROW_TIME) if self.row_time else self.columns
 
+    @property
+    def stops_on_error(self) -> bool:
+        """Return whether the job stops at a malformed row."""
+        return dict(self.options).get("on_error", "stop") == "stop"
+
 
 class Changes(enum.Enum):
     """The changes that a sink receives (language.md, "what a sink is given")."""

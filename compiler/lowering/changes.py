@@ -24,6 +24,8 @@ def lower_changes(draft: Draft, plan: ApplyChanges, rows: int) -> int:
         tuple(_if_present(plan.present, column) for column in plan.values),
         least_scan_number(plan),
         plan.counted,
+        plan.unavailable,
+        plan.marks,
     )
     return add_cycle(draft, plan, combine, (plan.keys,), (rows,))
 

@@ -50,10 +50,12 @@ def operator_fallible(plan: Plan) -> bool:
     """Return whether `plan` itself, apart from its inputs, can fail a row; False is a proof.
 
     AssignWindows fails rows whose windows extend beyond the years 1 to 9999, ApplyChanges those that remove a
-    row that is not there.
+    row that is not there, or lack values that no row has.
     """
     match plan:
         case AssignWindows() | ApplyChanges(counted=True):
+            return True
+        case ApplyChanges(unavailable=unavailable) if unavailable is not None:
             return True
         case Project():
             return bool(failing_expressions(plan))

@@ -185,6 +185,10 @@ def _changes(plan: logical.ApplyChanges) -> Iterator[str]:
     yield from _predicate(plan.present, plan.input.schema)
     if not append_only(plan.input):
         yield "changes of input that changes"
+    if plan.unavailable is not None:
+        yield from _expressions((plan.unavailable,), plan.input.schema)
+        if len(plan.marks) != len(plan.values):
+            yield "not one mark for each value"
 
 
 def _over(plan: logical.Over) -> Iterator[str]:

@@ -9,11 +9,13 @@ import msgspec
 import numpy as np
 import pyarrow as pa
 
+from fsql.formats.debezium_json.unavailable import Placeholder, partial_row
 from fsql.formats.json.decoder import JsonDecoder
 from fsql.formats.json.strict import parse_object
 from fsql.formats.lines import Lines, SingleLineDecoder
 from fsql.formats.malformed import (
     NULL_NOT_ALLOWED,
+    UNAVAILABLE,
     UNKNOWN_OPERATION,
     WRONG_TYPE,
     MalformedError,
@@ -52,6 +54,7 @@ class _Change(NamedTuple):
     operation: str
     row: bytes
     old: bytes
+    marks: str | None
 
 
 class _Images(NamedTuple):
@@ -68,18 +71,21 @@ def make_decoder(columns: Schema, settings: Settings) -> Callable[[], LineDecode
     """
     record_bytes_max = settings.record_bytes_max()
     required = settings.required_in_images
+    placeholder = Placeholder(settings.text("unavailable_value"))
     if required is None:
-        key = len(settings.old_key or ())
-        row, old = columns[: len(columns) - key], columns[len(columns) - key :]
-        old = tuple(replace(each, name=each.name.removeprefix("before.")) for each in old)
+        row, old = columns[: -len(settings.old_key or ()) - 1], columns[:-1]
+        old = tuple(
+            replace(each, name=each.name.removeprefix("before.")) for each in old[len(row) :]
+        )
         nulled = settings.nulled_columns(row)
-        return lambda: DebeziumDecoder(row, old, record_bytes_max, nulled)
+        lacking = settings.required_unless_deleted
+        return lambda: DebeziumDecoder(row, old, record_bytes_max, nulled, placeholder, lacking)
     image = tuple(
         replace(column, nullable=index not in required)
         for index, column in enumerate(columns[1 : 1 + len(columns) // 2])
     )
     nulled = settings.nulled_columns((columns[0], *image))
-    return lambda: ImagesDecoder((columns[0], *image), record_bytes_max, nulled)
+    return lambda: ImagesDecoder((columns[0], *image), record_bytes_max, nulled, placeholder)
 
 
 class _EventDecoder(SingleLineDecoder):
@@ -87,8 +93,16 @@ class _EventDecoder(SingleLineDecoder):
 
     skips_empty_lines = True
 
-    def __init__(self, columns: Schema, record_bytes_max: int, nulled: Collection[str]) -> None:
+    def __init__(
+        self,
+        columns: Schema,
+        record_bytes_max: int,
+        nulled: Collection[str],
+        placeholder: Placeholder,
+    ) -> None:
         self.record_bytes_max = record_bytes_max
+        self._columns = columns[1:]
+        self._placeholder = placeholder
         self._rows = JsonDecoder(columns[1:], record_bytes_max, nulled)
 
     @property
@@ -103,15 +117,30 @@ class _EventDecoder(SingleLineDecoder):
 
 
 class DebeziumDecoder(_EventDecoder):
-    """Decodes events into the kind of change, the row that it leaves or removes, and the old key.
+    """Decodes events into the kind of change, the row that it leaves or removes, the old key, and marks.
 
-    The old key is that of the row before an update, NULL if the event does not have it.
+    The old key is that of the row before an update, NULL if the event does not have it.  The marks say which
+    values of the row are not available, NULL if all are.
     """
 
     def __init__(
-        self, columns: Schema, key: Schema, record_bytes_max: int, nulled: Collection[str]
+        self,
+        columns: Schema,
+        key: Schema,
+        record_bytes_max: int,
+        nulled: Collection[str],
+        placeholder: Placeholder,
+        required: Collection[int],
     ) -> None:
-        super().__init__(columns, record_bytes_max, nulled)
+        """Take the columns and the key; those of the indexes `required` are NULL in deletions only."""
+        super().__init__(columns, record_bytes_max, nulled, placeholder)
+        self._columns = tuple(
+            replace(column, nullable=column.nullable and index not in required)
+            for index, column in enumerate(columns)
+        )[1:]
+        self._key = key
+        self._needed = [column.name for column in columns[1:] if column.time_attribute]
+        self._needed += [column.name for column in key]
         self._keys = JsonDecoder(key, record_bytes_max, ())
 
     def decode(self, lines: Lines, first_row: int) -> DecodedRows:
@@ -141,7 +170,8 @@ class DebeziumDecoder(_EventDecoder):
         kept = indexes.tolist()
         operations = pa.array([changes[index].operation for index in kept], pa.string())
         rows = first_row + np.array([line_of[index] for index in kept], np.int64)
-        return [operations, *columns, *keys], rows, dead_letters
+        marks = pa.array([changes[index].marks for index in kept], pa.string())
+        return [operations, *columns, *keys, marks], rows, dead_letters
 
     def _change(self, record: bytes) -> _Change:
         """Return the change of an event.
@@ -152,8 +182,28 @@ class DebeziumDecoder(_EventDecoder):
         event = _event_of(record, self.record_bytes_max)
         operation = _KINDS[event.op or ""]
         old = bytes(event.before) if event.op == "u" else _NULL
-        row = _image(event, "before" if operation == "-D" else "after")
-        return _Change(operation, row, _NO_KEY if old == _NULL else old)
+        if operation == "-D":
+            row = _image(event, "before")
+            known = partial_row(row, None, self._columns, self._needed, self._placeholder)
+            return _Change(operation, row if known is None else known.row, _NO_KEY, None)
+        row = _image(event, "after")
+        known = partial_row(
+            row, bytes(event.before), self._columns, self._needed, self._placeholder
+        )
+        before = None if old == _NULL else partial_row(old, None, self._key, (), self._placeholder)
+        if before is not None:
+            old = before.row
+        if known is not None:
+            row = known.row
+            if (
+                known.marks
+                and old != _NULL
+                and _differ(old, row, [column.name for column in self._key])
+            ):
+                reason = "a value is left out of the event, which changes the key of its row"
+                raise MalformedError(UNAVAILABLE, reason)
+        marks = None if known is None else known.marks or None
+        return _Change(operation, row, _NO_KEY if old == _NULL else old, marks)
 
 
 class ImagesDecoder(_EventDecoder):
@@ -169,7 +219,7 @@ class ImagesDecoder(_EventDecoder):
         faults: dict[int, MalformedError] = {}
         for line in range(len(lines)):
             try:
-                events.append(_images(lines.content(line), self.record_bytes_max))
+                events.append(self._images(lines.content(line)))
                 line_of.append(line)
             except MalformedError as error:
                 faults[line] = error
@@ -194,19 +244,30 @@ class ImagesDecoder(_EventDecoder):
         ]
         return [operations, *(column.take(indexes) for column in columns)], numbers, letters
 
+    def _images(self, record: bytes) -> _Images:
+        """Return the rows of an event.
 
-def _images(record: bytes, record_bytes_max: int) -> _Images:
-    """Return the rows of an event.
+        Raises:
+            MalformedError: if the record is not an event with the rows of its kind.
+        """
+        event = _event_of(record, self.record_bytes_max)
+        if event.op == "d":
+            return _Images("-D", None, self._whole(_image(event, "before"), None))
+        new = _image(event, "after")
+        if event.op == "u":
+            old = self._whole(_image(event, "before"), None)
+            return _Images("+U", self._whole(new, old), old)
+        return _Images("+I", self._whole(new, None), None)
 
-    Raises:
-        MalformedError: if the record is not an event with the rows of its kind.
-    """
-    event = _event_of(record, record_bytes_max)
-    if event.op == "d":
-        return _Images("-D", None, _image(event, "before"))
-    if event.op == "u":
-        return _Images("+U", _image(event, "after"), _image(event, "before"))
-    return _Images("+I", _image(event, "after"), None)
+    def _whole(self, row: bytes, other: bytes | None) -> bytes:
+        """Return a row with the values that it lacks; an equal row could not be found without them.
+
+        Raises:
+            MalformedError: E512, E519, E527.
+        """
+        needed = [column.name for column in self._columns]
+        known = partial_row(row, other, self._columns, needed, self._placeholder)
+        return row if known is None else known.row
 
 
 def _image(event: _Event, field: str) -> bytes:
@@ -215,6 +276,13 @@ def _image(event: _Event, field: str) -> bytes:
         reason = f'an event of kind "{event.op}" needs the row in "{field}"'
         raise MalformedError(NULL_NOT_ALLOWED, reason, field)
     return row
+
+
+def _differ(old: bytes, row: bytes, key: Sequence[str]) -> bool:
+    """Return whether the key of an old row is known, and not that of a new one."""
+    before, after = (msgspec.json.decode(each) for each in (old, row))
+    known = all(before.get(name) is not None for name in key)
+    return known and any(before[name] != after.get(name) for name in key)
 
 
 def _event_of(record: bytes, record_bytes_max: int) -> _Event:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from fsql.compiler.connectors import RECORD_LENGTH, Format, Layout
+from fsql.compiler.connectors import RECORD_LENGTH, Format, Layout, Option, OptionKind
 
 FORMAT: Final = Format(
     "debezium-json",
@@ -12,7 +12,16 @@ FORMAT: Final = Format(
     Layout.LINES,
     takes_changes=True,
     has_envelope=True,
-    options=(RECORD_LENGTH,),
+    options=(
+        RECORD_LENGTH,
+        Option(
+            "unavailable_value",
+            OptionKind.TEXT,
+            "the placeholder for values that events leave out: `unavailable.value.placeholder` of Debezium",
+            default="__debezium_unavailable_value",
+            elsewhere=("unavailable.value.placeholder", "debezium.unavailable.value.placeholder"),
+        ),
+    ),
     notes="""\
 An event has the fields `op`, `before` and `after`, and others, which are ignored; it may be in a field
 `payload`, as Debezium writes it with schemas.  The rows are those of format `json`.
@@ -24,8 +33,23 @@ without `before`, or if it lacks a column of the key, the key in `after` is all 
 old key stays.  So a key that is not that of the database needs whole rows in `before`: in PostgreSQL
 `REPLICA IDENTITY FULL`.  Other kinds of events are malformed rows.
 
+**Values that are left out.**  PostgreSQL does not log a long value again (TOAST) if the row changes and it
+does not; Debezium writes `__debezium_unavailable_value` in its place, or what `unavailable_value` says.  The
+column then keeps the value of the row that the event replaces, or gets that of `before`, if it is there.  It
+does so for every type: the placeholder may be a text, bytes, an array, a map or a field of a ROW.
+
+```json
+{"before": null, "after": {"id": 1, "title": "a", "body": "a long text"}, "op": "c"}
+{"before": null, "after": {"id": 1, "title": "b", "body": "__debezium_unavailable_value"}, "op": "u"}
+```
+
+After the second event the row of `1` has the title `b` and the body `a long text`.  An event that leaves out
+a value where no row has it is a malformed row (`FSQL-E527`): the events begin in the middle, or the event
+changes the key.  With `'on_error' = 'null_field'` it is a reject as well, since NULL would be another value.
+
 Without a PRIMARY KEY `d` and `u` remove a row that equals the one in `before`, which has to be whole: in
-PostgreSQL with `REPLICA IDENTITY FULL`.  An update without it is a malformed row.  Its old row is removed and
+PostgreSQL with `REPLICA IDENTITY FULL`.  An update without it is a malformed row, and so
+is one that leaves out a value which `before` does not have.  Its old row is removed and
 its new row added at once.
 
 Output has `before` and `after` only: an added row is `c`, or `u` with `before` NULL if it

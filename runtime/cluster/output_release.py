@@ -44,7 +44,9 @@ class OutputRelease:
         self.stopped: Stopped | None = None
         """The error that ends the job, once it is released."""
         windows = len(spec.plan.late_windows)
-        self._barrier = Barrier(spec.plan.sinks, windows, start, spec.encodings, rows_left)
+        self._barrier = Barrier(
+            spec.plan.sinks, windows, start, spec.encodings, rows_left, spec.plan.rejecting
+        )
         self._advance = instrument("barrier", self._barrier.advance)
         self._tables = spec.plan.tables
         self._sinks = spec.plan.sinks

@@ -3,8 +3,9 @@
 Contract.  Let m be min time at the barrier.  Each port has released exactly the live content of its rows with
 roots below m: rows whose weights cancel never appear, and no released row is ever undone.  All ports (the
 sinks of all INSERTs, late rows, dead letters, errors) are released up to the same bound, so that the sinks of
-a job are consistent with each other.  If an error remains at root p, the bound becomes p, everything below p
-is released, and the job stops.  If every INSERT has a maximum of rows, and has released it, the job is
+a job are consistent with each other.  An error that is a malformed row is released as one where its table
+goes on after such rows.  If another error remains at root p, the bound becomes p, everything below p is
+released, and the job stops.  If every INSERT has a maximum of rows, and has released it, the job is
 complete: everything up to the last of these rows is released, and nothing after it.
 
 The changes of one root position are one group: consolidated, labelled and ordered as
@@ -23,16 +24,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fsql.compiler.records import dataclass
-from fsql.runtime.batch import START, Batch, Root
+from fsql.runtime.batch import START, Batch, Root, origin_parts
 from fsql.runtime.dataflow.invariants import check_not_below
 from fsql.runtime.dataflow.messages import Parcel, PortKind
 from fsql.runtime.dataflow.sink_gate import SinkGate
 from fsql.runtime.dataflow.waiting_rows import WaitingRows
 from fsql.runtime.order import concat, position_order, starts_of_runs
+from fsql.runtime.ports import VALUE_UNAVAILABLE, unavailable_row
 from fsql.runtime.weights import consolidate, expand
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from fsql.compiler.tick_plan import SinkPort
     from fsql.runtime.dataflow.row_encoding import RowEncoding
@@ -81,11 +83,13 @@ class Barrier:
         start: Root = START,
         encodings: Mapping[int, RowEncoding] = MappingProxyType({}),
         rows_left: Sequence[int] = (),
+        rejecting: Collection[int] = (),
     ) -> None:
         """Start at `start`, below which everything was released before.
 
         `encodings` are those of the INSERTs whose rows workers encode.  `rows_left` has the number of rows
-        that each INSERT has from `start` on, if all of them have a maximum of rows.
+        that each INSERT has from `start` on, if all of them have a maximum of rows.  `rejecting` are the
+        ordinals of the tables that go on after malformed rows.
         """
         self._sinks = [SinkGate(port, encodings.get(insert)) for insert, port in enumerate(sinks)]
         self._late = [WaitingRows() for _ in range(late_windows)]
@@ -94,6 +98,7 @@ class Barrier:
         """A heap."""
         self._stopping: tuple[Root, DeadLetter] | None = None
         """The least malformed row at which the job stops."""
+        self._rejecting = frozenset(rejecting)
         self.min_time = start
         self._rows_left = list(rows_left)
         self._last = start
@@ -197,7 +202,7 @@ class Barrier:
         return in_order(outputs)
 
     def _stop_below(self, bound: Root) -> Stopped | None:
-        """Return the least error that remains below `bound`, if any."""
+        """Return the least error that remains below `bound`, if any; the others are malformed rows."""
         found = []
         if self._stopping is not None and self._stopping[0] < bound:
             root, dead_letter = self._stopping
@@ -206,10 +211,15 @@ class Barrier:
         if passed:
             remaining = consolidate(concat(passed), by_path=False)
             codes = remaining.columns[0].to_pylist()
-            found += [
-                Stopped(remaining.root(row), codes[row], None)
-                for row in np.flatnonzero(remaining.weights() > 0).tolist()
-            ]
+            for row in np.flatnonzero(remaining.weights() > 0).tolist():
+                root, code, letter = remaining.root(row), codes[row], None
+                if code == VALUE_UNAVAILABLE:
+                    ordinal, _, number = origin_parts(root.origin)
+                    letter = unavailable_row(number)
+                    if ordinal in self._rejecting:
+                        heapq.heappush(self._dead_letters, (root, letter))
+                        continue
+                found.append(Stopped(root, code, letter))
         return min(found, key=lambda stop: (stop.root, stop.code), default=None)
 
 

@@ -37,6 +37,11 @@ def make_fold(head: FoldHead) -> Fold:  # noqa: PLR0911 - one case for each oper
             from fsql.runtime.kernels.aggregate.equal_rows import EqualRowsKernel
 
             return Fold(head, EqualRowsKernel(combine), ties=False, append_only=True)
+        case CombineChanges(unavailable=unavailable) if unavailable is not None:
+            from fsql.runtime.kernels.aggregate.kept_values import KeptValuesKernel
+
+            kernel = KeptValuesKernel(combine, marks_replacements=head.marks_replacements)
+            return Fold(head, kernel, ties=False, append_only=True)
         case CombineChanges():
             from fsql.runtime.kernels.aggregate.grouped import AggregateKernel
 
@@ -83,6 +88,7 @@ def import_kernels() -> None:
     import fsql.runtime.kernels.aggregate.changelog
     import fsql.runtime.kernels.aggregate.equal_rows
     import fsql.runtime.kernels.aggregate.grouped
+    import fsql.runtime.kernels.aggregate.kept_values
     import fsql.runtime.kernels.aggregate.over
     import fsql.runtime.kernels.join.equi_join
     import fsql.runtime.kernels.join.once

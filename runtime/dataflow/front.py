@@ -61,7 +61,7 @@ class Front:
         self.number = number
         self.table = table
         self.split = split
-        self.stops_on_error = dict(table.options).get("on_error", "stop") == "stop"
+        self.stops_on_error = table.stops_on_error
         self.promised = START
         self.rows_read = 0
         self.bytes_read = 0

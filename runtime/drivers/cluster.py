@@ -116,7 +116,9 @@ class Cluster:
         ]
         self.acker = Acker(*topology(plan, [(at.front.number, at.ordinal) for at in fronts]), start)
         late_windows = len(plan.late_windows)
-        self.barrier = Barrier(plan.sinks, late_windows, start, encodings, rows_left)
+        self.barrier = Barrier(
+            plan.sinks, late_windows, start, encodings, rows_left, plan.rejecting
+        )
         self._release = instrument("barrier", self.barrier.advance)
         self._schedule = schedule
         self._channels: dict[Channel, deque[ChannelMessage]] = {}

@@ -37,7 +37,7 @@ def arrivals(
     If the time is the arrival of rows, it follows the values of each row. In this case, and for event time, a
     malformed row gets the time of the preceding row.
     """
-    stop = dict(table.options).get("on_error", "stop") == "stop"
+    stop = table.stops_on_error
     time = TIME_START
     for number, row in enumerate(rows):
         payload: Row | DeadLetter | Failure

@@ -5,12 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar
 
 from fsql.compiler.functions.evaluate import evaluate
-from fsql.compiler.functions.failure import RowFailure
+from fsql.compiler.functions.failure import RowFailure, UnavailableFailure
+from fsql.compiler.logical import VALUE_MARKS, mark_count
 from fsql.runtime.model.item import Failure, Row, State
 from fsql.runtime.model.value_order import as_key
 
 if TYPE_CHECKING:
+    from fsql.compiler.expression import Value
     from fsql.compiler.graph import CombineChanges
+    from fsql.compiler.sqltypes import SqlType
     from fsql.runtime.batch import Root
     from fsql.runtime.model.item import Values
 
@@ -39,9 +42,45 @@ def combine_changes(
     if evaluate(function.present, change.values) is True:
         key = tuple(as_key(evaluate(each, change.values)) for each in function.keys)
         values = tuple(evaluate(each, change.values) for each in function.values)
+        marks = function.unavailable and evaluate(function.unavailable, change.values)
+        if marks is not None:
+            values = _whole(function, values, str(marks), before)
         after = (Row(key + values, (function.scan_number,)),)
     removed = tuple(row.retraction() for row in before or ())
     return State(change, (*removed, *after), after)
+
+
+def _whole(
+    function: CombineChanges, values: Values, marks: str, before: tuple[Row, ...] | None
+) -> Values:
+    """Return the values, with those of the previous row where they are not available.
+
+    Raises:
+        UnavailableFailure: if there is no previous row.
+    """
+    if not before:
+        raise UnavailableFailure
+    kept = before[0].values[len(function.keys) :]
+    return tuple(
+        _available(value, old, expression.type, marks[place:])
+        for value, old, expression, place in zip(
+            values, kept, function.values, function.marks, strict=True
+        )
+    )
+
+
+def _available(value: Value, kept: Value, sql_type: SqlType, marks: str) -> Value:
+    if marks[0] == VALUE_MARKS[1]:
+        return kept
+    if not isinstance(value, tuple):
+        return value
+    fields: list[Value] = []
+    place = 1
+    for index, child in enumerate(sql_type.field_types):
+        old = kept[index] if isinstance(kept, tuple) else None
+        fields.append(_available(value[index], old, child, marks[place:]))
+        place += mark_count(child)
+    return tuple(fields) if fields else value
 
 
 def _combine_counted(function: CombineChanges, before: int, change: Row) -> State:

@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from fsql.compiler.graph import Graph, LateSink, Sink, Source
 from fsql.compiler.records import dataclass
+from fsql.runtime.batch import origin_parts
 from fsql.runtime.model.arrivals import arrivals
 from fsql.runtime.model.changes import appended, changed, consolidate
 from fsql.runtime.model.execution import READ_AHEAD, Execution, ModelMetrics
 from fsql.runtime.model.front import Front
 from fsql.runtime.model.item import Failure, Row
 from fsql.runtime.model.routing import DEAD_LETTERS, FAILURES
-from fsql.runtime.ports import DeadLetter
+from fsql.runtime.ports import VALUE_UNAVAILABLE, DeadLetter, unavailable_row
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -109,11 +110,23 @@ class Outlet:
         self._late: list[list[LateRow]] = [[] for _ in range(windows)]
         self._dead_letters: list[DeadLetterItem] = []
         self._stop: Stop | None = None
+        self._rejecting = {
+            operation.table.ordinal
+            for operation in operations
+            if isinstance(operation, Source) and not operation.table.stops_on_error
+        }
 
     def release(self, root: Root, group: Group) -> bool:
         """Release the group of `root`; return False and release nothing if it contains an error."""
-        self._stop = _least_error(root, group.pop(FAILURES, []))
-        if self._stop is not None:
+        failures = _remaining(group.pop(FAILURES, []))
+        table, _, row = origin_parts(root.origin)
+        if table in self._rejecting and VALUE_UNAVAILABLE in [code for code, _ in failures]:
+            failures = [each for each in failures if each[0] != VALUE_UNAVAILABLE]
+            if not failures:
+                self._dead_letters.append(DeadLetterItem(root, unavailable_row(row)))
+        if failures:
+            code, message = min(failures)
+            self._stop = Stop(code, root, message)
             return False
         for item in group.pop(DEAD_LETTERS, []):
             assert isinstance(item.payload, DeadLetter)
@@ -142,15 +155,11 @@ class Outlet:
         )
 
 
-def _least_error(root: Root, items: Iterable[Item]) -> Stop | None:
-    """Return the least of the errors whose weights do not add up to 0."""
+def _remaining(items: Iterable[Item]) -> list[tuple[int, str]]:
+    """Return the errors whose weights do not add up to 0: codes and messages."""
     weights: dict[tuple[int, str], int] = {}
     for item in items:
         assert isinstance(item.payload, Failure)
         error = item.payload.code, item.payload.message
         weights[error] = weights.get(error, 0) + item.payload.weight
-    remaining = [error for error, weight in weights.items() if weight]
-    if not remaining:
-        return None
-    code, message = min(remaining)
-    return Stop(code, root, message)
+    return [error for error, weight in weights.items() if weight]

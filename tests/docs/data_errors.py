@@ -52,6 +52,12 @@ FAILING = {
     "E526": Failing(
         "SELECT k FROM t", "k BIGINT", b'{"op":"-D","k":1}\n', ", 'changes' = 'retract'"
     ),
+    "E527": Failing(
+        "SELECT k FROM t",
+        "k BIGINT, v STRING, PRIMARY KEY (k) NOT ENFORCED",
+        b'{"after":{"k":1,"v":"__debezium_unavailable_value"},"op":"u"}\n',
+        ", 'format' = 'debezium-json'",
+    ),
     "E531": Failing("SELECT a FROM t", "a BIGINT", None),
     "E532": Failing("SELECT a FROM t", "a BIGINT", b"{}\n", into="missing/out.jsonl"),
     "E534": Failing("SELECT a FROM t", "a BIGINT", b"{}\n", ", 'max_record_bytes' = '1000000000'"),

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from fsql.compiler.lowering.job import lower
 from fsql.compiler.tick_plan import Policy, SourceHead
 from fsql.optimizer.choose import choose
-from fsql.runtime.batch import START
 from fsql.runtime.dataflow.barrier import Barrier
 from fsql.runtime.dataflow.outbox import BARRIER
 from fsql.runtime.drivers.in_memory import Outcome, SnapshotStart, chunk_of, collect
@@ -105,7 +104,7 @@ def compute(case: Case, workers: int, position: Root, random: Random) -> Compute
 
 def _released(plan: TickPlan, messages: list[Message], position: Root) -> Outcome:
     outcome = Outcome([[] for _ in plan.sinks], [[] for _ in plan.late_windows])
-    barrier = Barrier(plan.sinks, len(plan.late_windows), START, {})
+    barrier = Barrier(plan.sinks, len(plan.late_windows), rejecting=plan.rejecting)
     for message in messages:
         barrier.accept(message.parcel)
     for contents in barrier.advance(position):

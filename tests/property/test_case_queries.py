@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 import pytest
 
 from fsql.compiler.connectors import IMAGES, OLD_KEY
-from fsql.compiler.logical import TimeKind
+from fsql.compiler.logical import TimeKind, mark_count
 from fsql.compiler.pipeline import compile_script
 from fsql.compiler.sqltypes import Kind
 from fsql.compiler.text.source import SourceText
@@ -81,12 +81,21 @@ def rows_of(random: Random, table: Table, rows_max: int = _ROWS) -> list[Row]:
             row = (*values[:place], kind, *values[place:])
         if OLD_KEY in dict(table.options):
             kind = random.choice(("+U", "+U", "-D"))
-            old = row[-len(old_key) :]
+            *values, _ = row
+            old, values = values[-len(old_key) :], values[1 : -len(old_key)]
             if kind == "-D" or random.random() < 0.3:
-                old = (None,) * len(old_key)
-            row = (kind, *row[1 : -len(old_key)], *old)
+                old = [None] * len(old_key)
+            row = (kind, *values, *old, _marks(random, table, len(values), kind))
         rows.append((*row, arrival) if table.time is TimeKind.ARRIVAL else row)
     return rows
+
+
+def _marks(random: Random, table: Table, width: int, kind: str) -> str | None:
+    """Return which values of an event of `width` columns are left out, None if none is."""
+    if kind == "-D" or random.random() < 0.6:
+        return None
+    count = sum(mark_count(column.type) for column in table.columns[1 : 1 + width])
+    return "".join(random.choice("001") for _ in range(count))
 
 
 def _events_of(random: Random, table: Table, rows_max: int) -> list[Row]:

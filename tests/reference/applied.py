@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from fsql.compiler.expression import Value
+    from fsql.compiler.sqltypes import SqlType
     from fsql.tests.reference.order import Key
     from fsql.tests.reference.relations import Root
 
@@ -24,12 +25,64 @@ class Applied(NamedTuple):
     key: Values
     present: bool
     values: Values
+    marks: str | None = None
+    """Where a value, or a field of a ROW, is left out, one digit for each; None if nothing is."""
 
 
-def applied(root: Root, values: Values, width: int) -> Applied:
+def applied(root: Root, values: Values, width: int, marks: Value = None) -> Applied:
     """Return a change, whose key has `width` columns; whether the row is there follows it."""
     key = tuple(normalised(value) for value in values[:width])
-    return Applied(root, key, values[width] is True, values[width + 1 :])
+    lacks = marks if isinstance(marks, str) else None
+    return Applied(root, key, values[width] is True, values[width + 1 :], lacks)
+
+
+def made_whole(
+    changes: Iterable[Applied], types: Sequence[SqlType], places: Sequence[int]
+) -> tuple[list[Applied], set[Root]]:
+    """Return the changes with the values that they leave out, and the roots of those that no row has.
+
+    The digit of a value is at its place; those of the fields of a ROW follow it.
+    """
+    rows: dict[Key, Values] = {}
+    whole: list[Applied] = []
+    failed: set[Root] = set()
+    for change in changes:
+        key = _key(change)
+        if change.marks is not None and change.present:
+            if key not in rows:
+                failed.add(change.root)
+                continue
+            values = tuple(
+                filled(new, old, type_, list(change.marks[place:]))
+                for new, old, type_, place in zip(
+                    change.values, rows[key], types, places, strict=True
+                )
+            )
+            change = change._replace(values=values)  # noqa: PLW2901
+        rows.pop(key, None)
+        if change.present:
+            rows[key] = change.values
+        whole.append(change)
+    return whole, failed
+
+
+def filled(new: Value, old: Value, type_: SqlType, digits: list[str]) -> Value:
+    """Return a value, or an older one where it is left out; takes its digits from the front of the list."""
+    lacks = digits.pop(0) == "1"
+    if not type_.fields:
+        return old if lacks else new
+    fields = [
+        filled(
+            new[index] if isinstance(new, tuple) else None,
+            old[index] if isinstance(old, tuple) else None,
+            child,
+            digits,
+        )
+        for index, (_, child) in enumerate(type_.fields)
+    ]
+    if lacks:
+        return old
+    return None if new is None else tuple(fields)
 
 
 def last_rows(changes: Iterable[Applied]) -> Iterator[Values]:

@@ -11,6 +11,7 @@ TIMESTAMP_OUT_OF_RANGE: Final = 504
 SUM_OUT_OF_RANGE: Final = 505
 NO_MAP: Final = 510
 NOT_THERE: Final = 526
+NOT_AVAILABLE: Final = 527
 
 
 class FailureError(Exception):

@@ -21,7 +21,7 @@ from fsql.compiler import logical
 from fsql.runtime.ports import DeadLetter
 from fsql.tests.reference.changes import difference, labelled
 from fsql.tests.reference.closings import Window, closing, expired, window_end
-from fsql.tests.reference.failure import FailureError
+from fsql.tests.reference.failure import NOT_AVAILABLE, FailureError
 from fsql.tests.reference.lines import line
 from fsql.tests.reference.order import row_key
 from fsql.tests.reference.relations import END, Relations, Row, total_order
@@ -91,6 +91,11 @@ class Oracle:
         self.rows: dict[int, list[Row]] = {table.ordinal: [] for table in job.tables}
         self.dead_letters: list[MalformedRow] = []
         self.errors: set[tuple[Root, int]] = set()
+        self.rejecting = {
+            table.ordinal
+            for table in job.tables
+            if dict(table.options).get("on_error", "stop") == "reject"
+        }
         self.late_for: dict[logical.Plan, None] = {
             operator: None
             for insert in job.inserts
@@ -139,6 +144,7 @@ class Oracle:
                 lines.extend((root, text) for text in self.lines(insert, before, root))
             for rows, operator in zip(late, self.late_for, strict=True):
                 rows.extend(self.late_rows(operator, before, root))
+            self.reject_rows()
             if self.errors and min(self.errors)[0] <= root:
                 break
             before, root = root, self.next_root(root)
@@ -149,6 +155,16 @@ class Oracle:
             tuple(sorted(row for row in self.dead_letters if row.root < stop)),
             None if stop == END else (code, stop),
         )
+
+    def reject_rows(self) -> None:
+        """Make malformed rows of the rows that lack a value, where their table goes on after such rows."""
+        for root, code in sorted(self.errors):
+            ordinal, split, row = root[1] >> 56, root[1] >> 40 & 0xFFFF, root[1] & (1 << 40) - 1
+            if code == NOT_AVAILABLE and ordinal in self.rejecting:
+                self.errors.discard((root, code))
+                letter = MalformedRow(root, ordinal, split, row, code)
+                if letter not in self.dead_letters:
+                    self.dead_letters.append(letter)
 
     def next_root(self, root: Root) -> Root | None:
         """Return the first root behind `root` at which anything can happen."""

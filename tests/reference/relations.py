@@ -23,11 +23,18 @@ from fsql.compiler.expression import AggregateCall, Expression, Literal
 from fsql.compiler.sqltypes import BOOLEAN, TIMESTAMP, TIMESTAMP_MAX
 from fsql.tests.reference import zones
 from fsql.tests.reference.aggregates import aggregate
-from fsql.tests.reference.applied import Applied, applied, last_rows, missing_rows, remaining_rows
+from fsql.tests.reference.applied import (
+    Applied,
+    applied,
+    last_rows,
+    made_whole,
+    missing_rows,
+    remaining_rows,
+)
 from fsql.tests.reference.changes import steps
 from fsql.tests.reference.closings import Window, closing, closings, expiry, window_end
 from fsql.tests.reference.elements import elements
-from fsql.tests.reference.failure import NOT_THERE, FailureError
+from fsql.tests.reference.failure import NOT_AVAILABLE, NOT_THERE, FailureError
 from fsql.tests.reference.frames import places_of_frame
 from fsql.tests.reference.joins import KeyedRow, joined_once, outer_join, pairs
 from fsql.tests.reference.order import normalised, order_key, row_key
@@ -224,7 +231,12 @@ class Relations:
         for row in self.relation(plan.input, prefix):
             values = self.values([*plan.keys, plan.present, *plan.values], row, prefix)
             assert values is not None
-            changes.append(applied(row.root, values, len(plan.keys)))
+            marks = None if plan.unavailable is None else row.values[plan.unavailable.index]
+            changes.append(applied(row.root, values, len(plan.keys), marks))
+        if plan.unavailable is not None:
+            types = [value.type for value in plan.values]
+            changes, failed = made_whole(changes, types, plan.marks)
+            self.errors |= {(root, NOT_AVAILABLE) for root in failed}
         if plan.counted:
             self.errors |= {(root, NOT_THERE) for root in missing_rows(changes)}
         yield from map(Row, remaining_rows(changes) if plan.counted else last_rows(changes))

@@ -10,7 +10,7 @@ import unicodedata
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Final
 
-from fsql.tests.reference.failure import NOT_CASTABLE, OUT_OF_RANGE, FailureError
+from fsql.tests.reference.failure import NOT_AVAILABLE, NOT_CASTABLE, OUT_OF_RANGE, FailureError
 from fsql.tests.reference.order import order_key
 from fsql.tests.reference.scalar_json import at_path, pairs, parsed, records_of_json, written
 
@@ -373,8 +373,14 @@ def unmapped(_operation: str | None) -> None:
     raise FailureError(NOT_CASTABLE)
 
 
+def unavailable(_is_there: bool) -> None:  # noqa: FBT001
+    """Fail: no row has the value that a change leaves out."""
+    raise FailureError(NOT_AVAILABLE)
+
+
 MORE_OF_NULL: Final[dict[str, Callable[..., Any]]] = {
     "unmapped_operation": unmapped,
+    "unavailable_value": unavailable,
     "elt": lambda n, *a: a[n - 1] if n in range(1, len(a) + 1) else None,
     "field": lambda a, *b: (
         next((n for n, each in enumerate(b, 1) if a == each), 0) if a is not None else 0

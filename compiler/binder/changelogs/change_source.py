@@ -10,6 +10,7 @@ the row of the old key, if the event has one and the new row has another.
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import accumulate
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.binder.changelogs.changes import operation_column
@@ -22,7 +23,15 @@ from fsql.compiler.connectors import IMAGES, OLD_KEY, REQUIRED
 from fsql.compiler.diagnostics import Label
 from fsql.compiler.expression import ColumnRef, Expression, Literal
 from fsql.compiler.functions.null_safe import instead_of_null
-from fsql.compiler.logical import ApplyChanges, Changes, Filter, Plan, Scan, Union
+from fsql.compiler.logical import (
+    ApplyChanges,
+    Changes,
+    Filter,
+    Plan,
+    Scan,
+    Union,
+    mark_count,
+)
 from fsql.compiler.records import dataclass
 from fsql.compiler.schema import Column
 from fsql.compiler.sqltypes import BOOLEAN, STRING
@@ -35,6 +44,8 @@ if TYPE_CHECKING:
     from fsql.compiler.schema import Schema
     from fsql.compiler.text.source import Span
 
+_UNAVAILABLE: Final = Column("unavailable", STRING)
+"""The column with the marks of the values that an event leaves out: see `logical.ApplyChanges`."""
 _OPERATION: Final = ColumnRef(STRING, nullable=True, index=0)
 
 
@@ -100,7 +111,7 @@ def read_columns(entry: TableEntry, context: Context, span: Span) -> ChangeColum
         for i in key
     )
     option = (OLD_KEY, ",".join(map(str, key)))
-    read = (Column(operation, STRING), *columns, *old)
+    read = (Column(operation, STRING), *columns, *old, _UNAVAILABLE)
     return ChangeColumns(read, event_time, (option, *options))
 
 
@@ -200,7 +211,7 @@ def _events_by_key(entry: TableEntry, events: Scan, context: Context, span: Span
     context.source_spans.add(again, span)
     width = len(entry.columns)
     columns = [ColumnRef(each.type, each.nullable, i) for i, each in enumerate(events.schema)]
-    row, old = columns[1 : 1 + width], columns[1 + width :]
+    row, old, marks = columns[1 : 1 + width], columns[1 + width : -1], columns[-1]
     assert entry.primary_key is not None
     key = entry.primary_key
     differs: Expression = Literal(BOOLEAN, nullable=False, value=False)
@@ -213,17 +224,30 @@ def _events_by_key(entry: TableEntry, events: Scan, context: Context, span: Span
     left: list[Expression] = list(row)
     for index, before in zip(key, old, strict=True):
         left[index] = _not_null(before)
-    names = ["present", *(each.name for each in entry.columns)]
+    names = ["present", *(each.name for each in entry.columns), _UNAVAILABLE.name]
     present = _operation_is_not("-D")
     removed = Literal(BOOLEAN, nullable=False, value=False)
-    rows = Union((project(events, [present, *row], names), project(moved, [removed, *left], names)))
+    none = Literal(STRING, nullable=True, value=None)
+    rows = Union(
+        (
+            project(events, [present, *row, marks], names),
+            project(moved, [removed, *left, none], names),
+        )
+    )
     made = [ColumnRef(each.type, each.nullable, i) for i, each in enumerate(rows.schema)]
     keys = [1 + index for index in key]
     order = [*keys, *(i for i in range(1, 1 + width) if i not in keys)]
+    places = list(accumulate((mark_count(each.type) for each in entry.columns), initial=0))
     table = ApplyChanges(
-        rows, tuple(made[i] for i in keys), made[0], tuple(made[i] for i in order[len(keys) :])
+        rows,
+        tuple(made[i] for i in keys),
+        made[0],
+        tuple(made[i] for i in order[len(keys) :]),
+        unavailable=made[-1],
+        marks=tuple(places[i - 1] for i in order[len(keys) :]),
     )
-    return project(table, _declared(entry, table, order), names[1:])
+    context.source_spans.add(table, span)
+    return project(table, _declared(entry, table, order), names[1:-1])
 
 
 def _declared(entry: TableEntry, table: ApplyChanges, order: Sequence[int]) -> list[Expression]:

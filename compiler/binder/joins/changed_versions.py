@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from fsql.compiler.binder.changelogs.whole_changes import whole_changes
 from fsql.compiler.binder.expressions.operators import call
 from fsql.compiler.binder.joins.version_views import carry_columns
 from fsql.compiler.binder.relation import column_refs, filter_relation
@@ -53,9 +54,7 @@ class ChangedVersions:
 def changed_versions(plan: Plan) -> ChangedVersions | None:
     """Return the versions of a table of changes, or of a view that filters it and computes columns."""
     if isinstance(plan, ApplyChanges) and append_only(plan.input) and not plan.counted:
-        names = (*(column.name for column in plan.schema), _PRESENT)
-        columns = (*plan.keys, *plan.values, plan.present)
-        return ChangedVersions(Project(plan.input, columns, names), tuple(range(len(plan.keys))))
+        return ChangedVersions(whole_changes(plan, _PRESENT), tuple(range(len(plan.keys))))
     if not isinstance(plan, Filter | Project):
         return None
     below = changed_versions(plan.input)

@@ -159,8 +159,10 @@ def _row_demands(plan: logical.Plan, wanted: Columns) -> Columns:
             | logical.CountLateRows(time_column=time)
         ):
             return wanted | {time}
-        case logical.ApplyChanges(keys=keys, present=present):
-            return columns_of(*keys, present, *(plan.values[i] for i in kept_values(plan, wanted)))
+        case logical.ApplyChanges(keys=keys, present=present, unavailable=unavailable):
+            marked = () if unavailable is None else (unavailable,)
+            values = (plan.values[i] for i in kept_values(plan, wanted))
+            return columns_of(*keys, present, *marked, *values)
         case logical.AssignSessions(time_column=time, end_column=end, order_column=order):
             ordered = frozenset() if order is None else frozenset({order})
             return columns_of(*plan.partition) | wanted | {time, end} | ordered

@@ -165,6 +165,8 @@ def _changes(plan: logical.ApplyChanges, wanted: Columns, below: Narrowed) -> Na
         below.over(plan.present),
         tuple(below.column(plan.values[i]) for i in kept),
         plan.counted,
+        None if plan.unavailable is None else below.column(plan.unavailable),
+        tuple(plan.marks[i] for i in kept) if plan.marks else (),
     )
     return Narrowed(moved, new_indexes(frozenset(_kept_columns(len(plan.keys), kept))))
 

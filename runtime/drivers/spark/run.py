@@ -14,7 +14,7 @@ from dataclasses import field
 from typing import TYPE_CHECKING
 
 from fsql.compiler.records import dataclass
-from fsql.runtime.batch import END, START, Root
+from fsql.runtime.batch import END, Root
 from fsql.runtime.dataflow.barrier import Barrier, Stopped
 from fsql.runtime.dataflow.metrics import Metrics
 from fsql.runtime.drivers.local import count_released
@@ -135,7 +135,9 @@ class SparkRun:
         def messages() -> Iterable[Row]:
             return rows.where("receiver = -1 AND stage >= 0").orderBy(*ORDER).toLocalIterator()
 
-        barrier = Barrier(self.plan.sinks, len(self.plan.late_windows), START, {})
+        barrier = Barrier(
+            self.plan.sinks, len(self.plan.late_windows), rejecting=self.plan.rejecting
+        )
         for row in waiting.for_each(messages):
             message = message_of_parts(row.parts)
             if message.root >= until:

@@ -26,7 +26,7 @@ class GroupState(NamedTuple):
     A group exists while the value of the first accumulator is positive.  `shown` has the indexes of those
     whose values are columns of the row of the group; `in_order` marks those that take the rows of one
     position in canonical order.  With `rows_remove`, a row of weight 1 can end the group.  `collectors` are
-    those of the accumulators whose results have many values.
+    those of the accumulators whose results have many values; `others` are expressions that the kernel reads.
     """
 
     arguments: Sequence[tuple[Expression, ...]]
@@ -35,6 +35,7 @@ class GroupState(NamedTuple):
     in_order: list[bool]
     rows_remove: bool
     collectors: Sequence[Collector] = ()
+    others: tuple[Expression, ...] = ()
 
 
 def group_state(combine: CombineAggregate | CombineChanges) -> GroupState:
@@ -49,6 +50,7 @@ def group_state(combine: CombineAggregate | CombineChanges) -> GroupState:
             list(range(1, len(values) + 1)),
             [False] * (len(values) + 1),
             rows_remove=True,
+            others=() if combine.unavailable is None else (combine.unavailable,),
         )
     calls = list(dict.fromkeys((_ROWS_OF_GROUP, *combine.aggregates)))
     accumulators = [

@@ -98,7 +98,7 @@ class AggregateKernel(GroupKernel[_Undo]):
         self._arguments_of = [
             [self._keys + distinct.index(each) for each in given] for given in arguments
         ]
-        self._evaluate = Evaluator((*combine.keys, *distinct))
+        self._evaluate = Evaluator((*combine.keys, *distinct, *state.others))
         key_types = [arrow_type(key.type) for key in combine.keys]
         idle_us = combine.idle_us if isinstance(combine, CombineAggregate) else None
         idle = None if idle_us is None else IdleSlots(idle_us)
@@ -115,7 +115,10 @@ class AggregateKernel(GroupKernel[_Undo]):
         )
 
     def prepare(self, side: int, batch: Batch) -> tuple[Batch, Batch | None]:
-        """Return the keys, then the distinct arguments of the aggregates, then the end of the window."""
+        """Return the keys, then the distinct arguments of the aggregates, then the end of the window.
+
+        The values of `GroupState.others` are the last.
+        """
         del side
         values, kept, errors = self._evaluate(batch)
         values[: self._keys] = map(key_values, values[: self._keys])

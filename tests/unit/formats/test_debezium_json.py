@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from typing import TYPE_CHECKING, Final
 
@@ -40,6 +41,8 @@ MALFORMED: Final = (
     ('{"after":{"k":1,"k":2},"op":"u"}', "FSQL-E512", "k"),
     ('{"after":{"v":"x"},"op":"u"}', "FSQL-E521", "k"),
     ('{"after":{"k":1},"op":"u","op":"c"}', "FSQL-E512", "op"),
+    ('{"after":{"k":1,"k":2,"v":"__debezium_unavailable_value"},"op":"u"}', "FSQL-E512", "k"),
+    ('{"after":{"k":"__debezium_unavailable_value"},"op":"u"}', "FSQL-E527", "k"),
 )
 
 
@@ -259,3 +262,264 @@ def test_the_version_of_an_old_key_ends_where_that_of_the_new_one_begins(tmp_pat
         ("x", "06", None),
         ("y", "06", 3),
     ]
+
+
+PLACEHOLDER: Final = "__debezium_unavailable_value"
+DOCS: Final = """
+    CREATE TABLE docs (
+        k BIGINT, title STRING, body STRING NOT NULL, b BYTES, n DECIMAL(10, 2), tags ARRAY<STRING>,
+        ids ARRAY<INT>, at TIMESTAMP, m MAP<STRING, STRING>, r ROW<x BIGINT, s ROW<t STRING, y DOUBLE>>,
+        PRIMARY KEY (k) NOT ENFORCED
+    ) WITH (
+        'connector' = 'file', 'path' = 'docs', 'format' = 'debezium-json', 'on_error' = '${on_error}' MORE
+    );
+    CREATE TABLE o (
+        k BIGINT, title STRING, body STRING, b BYTES, n DECIMAL(10, 2), tags ARRAY<STRING>,
+        ids ARRAY<INT>, at TIMESTAMP, m MAP<STRING, STRING>, r ROW<x BIGINT, s ROW<t STRING, y DOUBLE>>
+    ) WITH ('connector' = 'file', 'path' = 'o');
+    INSERT INTO o SELECT * FROM docs;
+"""
+WHOLE: Final = {
+    "k": 1,
+    "title": "a",
+    "body": "long",
+    "b": "AQI=",
+    "n": 1.25,
+    "tags": ["x", None],
+    "ids": [1, 2],
+    "at": "2024-01-01T00:00:00Z",
+    "m": {"p": "q"},
+    "r": {"x": 5, "s": {"t": "deep", "y": 1.5}},
+}
+
+
+def run_docs(
+    directory: Path, *events: object, on_error: str = "stop", more: str = "", workers: int = 1
+) -> list[dict[str, object]]:
+    """Return the rows that are written for events, which are written to a file."""
+    (directory / "docs").write_text("".join(f"{json.dumps(event)}\n" for event in events))
+    (directory / "o").unlink(missing_ok=True)
+    session = fsql.Session(
+        base_directory=directory, parameters={"on_error": on_error}, workers=workers
+    )
+    session.run(DOCS.replace("MORE", more))
+    return [json.loads(line) for line in (directory / "o").read_text().splitlines()]
+
+
+def created(**values: object) -> dict[str, object]:
+    """Return the event of a row that is `WHOLE` but for some values."""
+    return {"before": None, "after": WHOLE | values, "op": "c"}
+
+
+def updated(before: object = None, **values: object) -> dict[str, object]:
+    """Return the event of an update to a row that is `WHOLE` but for some values."""
+    return {"before": before, "after": WHOLE | {"title": "b"} | values, "op": "u"}
+
+
+@pytest.mark.parametrize(
+    ("column", "value"),
+    [
+        ("body", PLACEHOLDER),
+        ("b", base64.b64encode(PLACEHOLDER.encode()).decode()),
+        ("b", base64.urlsafe_b64encode(PLACEHOLDER.encode()).decode().rstrip("=")),
+        ("b", PLACEHOLDER.encode().hex()),
+        ("b", PLACEHOLDER),
+        ("n", PLACEHOLDER),
+        ("n", base64.b64encode(PLACEHOLDER.encode()).decode()),
+        ("tags", [PLACEHOLDER]),
+        ("tags", PLACEHOLDER),
+        ("ids", list(PLACEHOLDER.encode())),
+        ("at", PLACEHOLDER),
+        ("m", {PLACEHOLDER: PLACEHOLDER}),
+        ("r", PLACEHOLDER),
+        ("r", {"x": PLACEHOLDER, "s": PLACEHOLDER}),
+        ("r", {"x": 5, "s": {"t": PLACEHOLDER, "y": 1.5}}),
+    ],
+)
+def test_a_value_that_is_left_out_is_that_of_the_kept_row(
+    column: str, value: object, tmp_path: Path
+) -> None:
+    updates = [updated(**{column: value}), updated(**{column: value, "title": "c"})]
+    first = WHOLE | {"op": "+I"}
+    assert run_docs(tmp_path, created(), *updates) == [
+        first,
+        first | {"op": "-U"},
+        first | {"op": "+U", "title": "b"},
+        first | {"op": "-U", "title": "b"},
+        first | {"op": "+U", "title": "c"},
+    ]
+
+
+def test_a_field_that_is_left_out_is_that_of_the_kept_row(tmp_path: Path) -> None:
+    rows = run_docs(
+        tmp_path,
+        created(),
+        updated(r={"x": 6, "s": {"t": PLACEHOLDER, "y": 2.5}}),
+        updated(r={"x": PLACEHOLDER, "s": {"t": "new", "y": PLACEHOLDER}}),
+        updated(r={"x": 7, "s": PLACEHOLDER}),
+        updated(r=None),
+        updated(r={"x": PLACEHOLDER, "s": {"t": "again", "y": PLACEHOLDER}}),
+    )
+    assert [row["r"] for row in rows if row["op"] != "-U"] == [
+        WHOLE["r"],
+        {"x": 6, "s": {"t": "deep", "y": 2.5}},
+        {"x": 6, "s": {"t": "new", "y": 2.5}},
+        {"x": 7, "s": {"t": "new", "y": 2.5}},
+        None,
+        {"x": None, "s": {"t": "again", "y": None}},
+    ]
+
+
+def test_the_placeholder_is_an_option(tmp_path: Path) -> None:
+    more = ", 'unavailable_value' = 'n/ä \"'"
+    events = [created(), updated(body='n/ä "', r={"x": 1, "s": PLACEHOLDER})]
+    with pytest.raises(fsql.DataError, match="FSQL-E513"):
+        run_docs(tmp_path, *events, more=more)
+    events[1] = updated(body='n/ä "', tags=[PLACEHOLDER])
+    rows = run_docs(tmp_path, *events, more=more)
+    assert [(row["body"], row["tags"]) for row in rows] == [
+        ("long", ["x", None]),
+        ("long", ["x", None]),
+        ("long", [PLACEHOLDER]),
+    ]
+
+
+def test_a_value_that_is_left_out_is_taken_from_the_old_row_of_the_event(tmp_path: Path) -> None:
+    old = WHOLE | {"body": "of before", "tags": None}
+    events = [updated(old, body=PLACEHOLDER, tags=["new"]), {"before": old, "op": "d"}]
+    assert [(row["op"], row["body"], row["tags"]) for row in run_docs(tmp_path, *events)] == [
+        ("+I", "of before", ["new"]),
+        ("-D", "of before", ["new"]),
+    ]
+
+
+LOST: Final = (
+    updated(k=1, body=PLACEHOLDER),
+    created(k=1),
+    {"before": {"k": 1, "body": PLACEHOLDER}, "op": "d"},
+    updated(k=1, body=PLACEHOLDER),
+    updated({"k": 1}, k=2, body=PLACEHOLDER),
+    created(k=2),
+    created(k=2, tags=["x", PLACEHOLDER]),
+    created(k=2, m={"p": PLACEHOLDER}),
+    updated({"k": 2}, k=3, body=PLACEHOLDER),
+    updated({"k": 2, "body": "moved"}, k=3, body=PLACEHOLDER),
+)
+REJECTED: Final = [
+    (
+        0,
+        None,
+        "FSQL-E527",
+        "",
+        "a value is left out of the event, and there is no earlier row of its key that has it",
+    ),
+    (
+        3,
+        None,
+        "FSQL-E527",
+        "",
+        "a value is left out of the event, and there is no earlier row of its key that has it",
+    ),
+    (4, 5, "FSQL-E527", "", "a value is left out of the event, which changes the key of its row"),
+    (
+        6,
+        7,
+        "FSQL-E527",
+        "tags",
+        "a value inside is left out of the event, and cannot be found in the earlier row",
+    ),
+    (
+        7,
+        8,
+        "FSQL-E527",
+        "m",
+        "a value inside is left out of the event, and cannot be found in the earlier row",
+    ),
+    (8, 9, "FSQL-E527", "", "a value is left out of the event, which changes the key of its row"),
+]
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+@pytest.mark.parametrize("on_error", ["reject", "null_field"])
+def test_a_value_that_no_row_has_makes_a_reject(
+    on_error: str, workers: int, tmp_path: Path
+) -> None:
+    more = ", 'rejects_path' = 'rejects'"
+    rows = run_docs(tmp_path, *LOST, on_error=on_error, more=more, workers=workers)
+    assert [(row["op"], row["k"], row["body"]) for row in rows] == [
+        ("+I", 1, "long"),
+        ("-D", 1, "long"),
+        ("+I", 2, "long"),
+        ("-D", 2, "long"),
+        ("+I", 3, "moved"),
+    ]
+    rejects = [json.loads(line) for line in (tmp_path / "rejects").read_text().splitlines()]
+    columns = ("row", "line", "code", "field", "reason")
+    assert [tuple(each[name] for name in columns) for each in rejects] == REJECTED
+
+
+def test_a_value_that_no_row_has_stops_the_job(tmp_path: Path) -> None:
+    with pytest.raises(fsql.DataError) as raised:
+        run_docs(tmp_path, created(k=2), *LOST)
+    assert str(raised.value).splitlines()[0] == (
+        'error[FSQL-E527]: malformed row of table "docs": a value is left out of the event,'
+        " and there is no earlier row of its key that has it"
+    )
+    assert (tmp_path / "o").read_text().count("\n") == 1
+
+
+def test_without_a_key_a_value_that_is_left_out_is_that_of_the_old_row(tmp_path: Path) -> None:
+    malformed = (
+        (
+            f'{{"before":{{"k":1}},"after":{{"k":2,"v":"{PLACEHOLDER}"}},"op":"u"}}',
+            "FSQL-E527",
+            "v",
+        ),
+        (f'{{"before":{{"k":1,"v":"{PLACEHOLDER}"}},"op":"d"}}', "FSQL-E527", "v"),
+        (f'{{"after":{{"k":2,"v":"{PLACEHOLDER}"}},"op":"c"}}', "FSQL-E527", "v"),
+    )
+    assert run_without_key(
+        tmp_path,
+        '{"after":{"k":1,"v":"a"},"op":"c"}',
+        f'{{"before":{{"k":1,"v":"a"}},"after":{{"k":2,"v":"{PLACEHOLDER}"}},"op":"u"}}',
+        *(line for line, _, _ in malformed),
+    ) == ['{"op":"+I","k":1,"v":"a"}', '{"op":"-D","k":1,"v":"a"}', '{"op":"+I","k":2,"v":"a"}']
+    rejects = [json.loads(line) for line in (tmp_path / "rejects").read_text().splitlines()]
+    assert [(each["excerpt"], each["code"], each["field"]) for each in rejects] == list(malformed)
+
+
+def test_a_version_has_the_values_that_its_event_leaves_out(tmp_path: Path) -> None:
+    events = [
+        {"after": {"a": 1, "b": "x", "n": 1, "at": 1000}, "op": "c"},
+        {"after": {"a": 2, "b": "x", "n": PLACEHOLDER, "at": 2000}, "op": "u"},
+        {"before": {"b": "x"}, "op": "d"},
+        {"after": {"a": 3, "b": "x", "n": PLACEHOLDER, "at": 3000}, "op": "u"},
+        {"after": {"a": 4, "b": "x", "n": None, "at": 4000}, "op": "c"},
+        {"after": {"a": 5, "b": "x", "n": PLACEHOLDER, "at": 5000}, "op": "u"},
+    ]
+    events[2]["before"] = {"b": "x", "at": 2500}
+    (tmp_path / "u").write_text("".join(f"{json.dumps(event)}\n" for event in events))
+    orders = [{"b": "x", "at": at} for at in range(500, 6000, 1000)]
+    (tmp_path / "orders").write_text("".join(json.dumps(each) + "\n" for each in orders))
+    table = BY_KEY.replace("at TIMESTAMP", "at TIMESTAMP, WATERMARK FOR at AS at")
+    fsql.Session(base_directory=tmp_path, parameters={"key": "b"}).run(
+        table
+        + """
+        CREATE TABLE orders (b STRING, at TIMESTAMP, WATERMARK FOR at AS at)
+            WITH ('connector' = 'file', 'path' = 'orders');
+        CREATE TABLE o (at TIMESTAMP, a BIGINT, n BIGINT) WITH ('connector' = 'file', 'path' = 'o');
+        INSERT INTO o SELECT q.at, u.a, u.n FROM orders AS q
+            LEFT JOIN u FOR SYSTEM_TIME AS OF q.at ON u.b = q.b;
+        """
+    )
+    rows = map(json.loads, (tmp_path / "o").read_text().splitlines())
+    assert [(each["at"][17:19], each["a"], each["n"]) for each in rows] == [
+        ("00", None, None),
+        ("01", 1, 1),
+        ("02", None, None),
+        ("03", None, None),
+        ("04", 4, None),
+        ("05", 5, None),
+    ]
+    (reject,) = map(json.loads, (tmp_path / "rejects").read_text().splitlines())
+    assert (reject["row"], reject["code"]) == (3, "FSQL-E527")
