@@ -41,7 +41,7 @@ NO_EARLIER_ROW = 527
 _MARKED = ord("1")
 
 
-class _Runs(NamedTuple):
+class _SlotRows(NamedTuple):
     """Rows sorted by slot: the index of the first row of each one's slot, and which slot of all that is."""
 
     first: Ints
@@ -89,7 +89,7 @@ class KeptValuesKernel(AggregateKernel):
         sorted_slot = slot[order]
         starts = starts_of_runs(sorted_slot)
         lengths = np.diff(np.append(starts, len(order)))
-        runs = _Runs(starts.repeat(lengths), np.arange(len(starts)).repeat(lengths))
+        runs = _SlotRows(starts.repeat(lengths), np.arange(len(starts)).repeat(lengths))
         back = np.empty(len(order), np.int64)
         back[order] = np.arange(len(order))
         columns = list(batch.columns)
@@ -125,7 +125,7 @@ def _marks(texts: pa.StringArray, partial: Bools) -> Bools:
     return marks
 
 
-def _kept(values: pa.Array, sql_type: SqlType, marks: Bools, runs: _Runs) -> pa.Array:
+def _kept(values: pa.Array, sql_type: SqlType, marks: Bools, runs: _SlotRows) -> pa.Array:
     """Return the values of rows, with those of earlier rows where the first mark is set.
 
     Before the values of the rows are those of the states of their slots.
