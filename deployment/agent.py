@@ -22,7 +22,7 @@ from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.compiler.diagnostics.codes import CODES
 from fsql.compiler.diagnostics.encoding import error_of
 from fsql.compiler.statistics import TICK_SECONDS
-from fsql.deployment.agent_log import log_line
+from fsql.deployment.agent_log import bound_log, log_line
 from fsql.deployment.connections import check_same_coordination
 from fsql.deployment.directory import AgentAddress, Deployment, check_name, take_lock
 from fsql.deployment.files import file_error, system_error, write_bytes
@@ -114,6 +114,7 @@ class _Agent:
             while not self._end.wait(ROUND_SECONDS):
                 if os.fstat(self._lock).st_nlink == 0:
                     raise file_error(self._directory.path, "it was deleted while the agent ran")
+                bound_log(self._directory.log)
                 if not self._ending:
                     self._supervisor.reconcile_all()
                     self._statistics.reconcile()
@@ -255,6 +256,7 @@ class _Agent:
                 return
             if status is not None and status.pid == job.runner():
                 return  # the plan is the same
+            self._supervisor.kill_if_still(job)
             time.sleep(ROUND_SECONDS)
         outcome, description = job.outcome(), read_description(job.state)
         changed = started is None or description is None or description.plan != started.plan

@@ -20,6 +20,7 @@ from fsql.deployment.messages import (
     short_path,
     unseal,
 )
+from fsql.deployment.processes import is_stopped
 from fsql.runtime.key_file import load_key
 
 if TYPE_CHECKING:
@@ -39,7 +40,8 @@ def ask_agent(
         FsqlError: the error that the agent reports; E631, if it does not answer within `seconds`; E602, if
             its key cannot be used.
     """
-    if directory.agent() is None:
+    agent = directory.agent()
+    if agent is None:
         raise no_agent(directory)
     key = load_key(directory.key)
     try:
@@ -59,12 +61,25 @@ def ask_agent(
             )
             answered = ANSWERS.decode(answer)
     except (OSError, InvalidMessageError, msgspec.MsgspecError) as error:
+        if is_stopped(agent):
+            raise stopped_agent(f'the agent of "{directory.path}"', agent) from None
         message = f'the agent of "{directory.path}" does not answer: {error}'
         helps = (f"see {directory.log}", f"check the cluster: fsql doctor --dir {directory.path}")
         raise FsqlError([Diagnostic("E631", message, helps=helps)]) from None
     if isinstance(answered, Refused):
         raise error_of(answered.diagnostics.encode())
     return answered
+
+
+def stopped_agent(what: str, process: int) -> FsqlError:
+    """Return the error for a command that needs an agent whose process is stopped."""
+    message = f"{what}, process {process}, is stopped"
+    helps = (
+        f"let it go on: kill -CONT {process}",
+        f"or end it, and start another with fsql up: kill -KILL {process}",
+    )
+    note = "jobs go on without it, but nobody restarts them if they end"
+    return FsqlError([Diagnostic("E631", message, notes=(note,), helps=helps)])
 
 
 def no_agent(directory: ClusterDirectory) -> FsqlError:

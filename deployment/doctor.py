@@ -109,7 +109,8 @@ def _agent(cluster: ClusterDirectory) -> Check:
     try:
         done = ask_agent(cluster, Ping(), seconds=5.0)
     except FsqlError as error:
-        return Check("agent", passed=False, found=error.diagnostics[0].message, remedy="fsql down")
+        first = error.diagnostics[0]
+        return Check("agent", passed=False, found=first.message, remedy=first.helps[0])
     same = done.version == __version__
     found = f"process {done.pid}, version {done.version}"
     return Check("agent", same, found, "" if same else "fsql down, then fsql up")

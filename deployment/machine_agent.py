@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 from fsql import __version__
 from fsql.compiler.diagnostics import FsqlError
 from fsql.compiler.records import dataclass
-from fsql.deployment.agent_log import log_line
+from fsql.deployment.agent_log import bound_log, log_line
 from fsql.deployment.directory import take_lock
 from fsql.deployment.files import file_error
 from fsql.deployment.machines import (
@@ -27,7 +27,13 @@ from fsql.deployment.machines import (
     host_name,
     join_of,
 )
-from fsql.deployment.processes import started_at, view_process
+from fsql.deployment.processes import (
+    STILL_SECONDS,
+    StillProcesses,
+    kill_with_descendants,
+    started_at,
+    view_process,
+)
 from fsql.runtime.drivers.processes.starting import COMMAND, start_process
 
 if TYPE_CHECKING:
@@ -108,6 +114,7 @@ class _MachineAgent:
         self._children: dict[int, PipedProcess] = {}
         self._attempts: dict[WorkerSlot, _Attempts] = {}
         self._names: dict[str, str] = {}
+        self._still = StillProcesses(wait_briefly=True)
         self._reported = -STATUS_SECONDS
         self._problem = ""
 
@@ -124,6 +131,7 @@ class _MachineAgent:
             while not self._end.wait(ROUND_SECONDS):
                 if os.fstat(self._lock).st_nlink == 0:
                     raise file_error(self._machine.path, "it was deleted while the agent ran")
+                bound_log(self._machine.log)
                 self._reconcile_and_report()
         finally:
             with suppress(FsqlError):
@@ -163,7 +171,15 @@ class _MachineAgent:
         return deployment.machines.get(self._machine.name, 0), join_of(job)
 
     def _reconcile(self, wanted: dict[WorkerSlot, Join]) -> None:
-        """End workers that are not wanted, or that join at another address; start missing ones."""
+        """End workers that are not wanted, or that join at another address; start missing ones.
+
+        A worker that stands still is killed: its coordinator can only do without it.
+        """
+        running = {worker.pid: slot for slot, worker in self._workers.items()}
+        for pid in self._still.find(running, time.monotonic()):
+            name = self._names.get(running[pid][0], running[pid][0])
+            log_line(f"job {name}: worker {pid} has stood still for {STILL_SECONDS:.0f} s: killed")
+            kill_with_descendants(pid)
         before = dict(self._workers)
         for slot, worker in before.items():
             if not self._is_running(worker):

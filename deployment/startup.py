@@ -9,9 +9,10 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
-from fsql.deployment.client import ask_agent
+from fsql.deployment.client import ask_agent, stopped_agent
 from fsql.deployment.machines import host_name
 from fsql.deployment.messages import Down, Ping
+from fsql.deployment.processes import is_stopped
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -60,9 +61,10 @@ def start_machine_agent(
     Returns whether it was started by this call.
 
     Raises:
-        FsqlError: E631, if it does not start.
+        FsqlError: E631, if it does not start, or one that runs is stopped.
     """
     if machine.agent() is not None:
+        _check_not_stopped(machine)
         return False
     command = ("machine-agent", "--dir", str(directory.path), machine.name)
     return _start(
@@ -73,6 +75,17 @@ def start_machine_agent(
         machine.agent,
         f"the agent of machine {machine.name}",
     )
+
+
+def _check_not_stopped(machine: MachineDirectory) -> None:
+    """Check that the agent of this machine, if it runs, is not stopped.
+
+    Raises:
+        FsqlError: E631, if it is.
+    """
+    process = machine.agent()
+    if process and is_stopped(process):
+        raise stopped_agent(f"the agent of machine {machine.name}", process)
 
 
 def check_is_cluster(directory: ClusterDirectory) -> None:
@@ -149,6 +162,7 @@ def stop_machine_agent(directory: ClusterDirectory, machine: MachineDirectory) -
         message = f"{what} does not run"
         helps = (f"start it: fsql up --machine {machine.name} --dir {directory.path}",)
         raise FsqlError([Diagnostic("E631", message, helps=helps)])
+    _check_not_stopped(machine)
     with suppress(ProcessLookupError):
         os.kill(process, signal.SIGTERM)
     _wait_for_end(machine.agent, machine.log, what)

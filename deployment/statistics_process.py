@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.diagnostics import FsqlError
 from fsql.deployment.directory import StatisticsSettings
+from fsql.deployment.processes import STILL_SECONDS, StillProcesses, kill_with_descendants
+from fsql.runtime.drivers.processes.process_role import processes_below
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,6 +25,8 @@ BACKOFF_SECONDS_MAX: Final = 60.0
 SETTLED_SECONDS: Final = 120.0
 """A service that has run for this long is restarted immediately."""
 _LOG_BYTES_MAX: Final = 16 << 20
+_LIST_SECONDS: Final = 5.0
+"""How often the processes of the service are looked up."""
 
 
 class StatisticsProcess:
@@ -35,6 +39,9 @@ class StatisticsProcess:
         self._settings = StatisticsSettings()
         self._failures = 0
         self._began = self._next_at = 0.0
+        self._still = StillProcesses(wait_briefly=False)
+        self._below: list[int] = []
+        self._listed_at = float("-inf")
 
     def reconcile(self) -> None:
         """Start the service if it should run, end it otherwise; to be called several times a second."""
@@ -50,10 +57,23 @@ class StatisticsProcess:
         if wanted.collector == "built-in":
             return
         now = time.monotonic()
+        self._kill_if_still(now)
         if self._process is not None and self._process.poll() is not None:
             self._back_off(now)
         if self._process is None and now >= self._next_at:
             self._start(wanted.master, now)
+
+    def _kill_if_still(self, now: float) -> None:
+        """Kill the service if it, or the Java process of its Spark, is stopped."""
+        if self._process is None:
+            return
+        pid = self._process.pid
+        if now - self._listed_at >= _LIST_SECONDS:
+            self._listed_at, self._below = now, processes_below(pid)
+        if self._still.find([pid, *self._below], now):
+            self._log(f"the statistics service has stood still for {STILL_SECONDS:.0f} s: killed")
+            kill_with_descendants(pid)
+            self._process.wait()
 
     def _back_off(self, now: float) -> None:
         self._failures = 1 if now - self._began > SETTLED_SECONDS else self._failures + 1

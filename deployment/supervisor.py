@@ -20,6 +20,7 @@ from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.compiler.diagnostics.encoding import diagnostics_bytes
 from fsql.deployment.directory import Outcome, Restarts
 from fsql.deployment.job_process import JobProcess
+from fsql.deployment.processes import STILL_SECONDS, StillProcesses, kill_with_descendants
 from fsql.runtime.drivers.processes.starting import start_process
 
 if TYPE_CHECKING:
@@ -58,6 +59,7 @@ class Supervisor:
         self._started: dict[str, PipedProcess] = {}
         self._problems: dict[str, str] = {}
         self._stopped = set[str]()
+        self._still: dict[str, StillProcesses] = {}
         self._busy: set[str] = set()
         self._changed = threading.Condition()
 
@@ -98,10 +100,12 @@ class Supervisor:
 
     def _reconcile(self, job: JobDirectory) -> None:
         if not job.path.exists():
+            self._still.pop(job.path.name, None)
             return
         self._reap(job)
         if job.path.name in self._stopped:
             self.want_stopped(job)
+        self.kill_if_still(job)
         if job.deployment().wanted != "running" or self.is_running(job):
             return
         outcome, restarts, now = job.outcome(), job.restarts(), time.time()
@@ -176,6 +180,26 @@ class Supervisor:
         child = self._started.get(job.path.name)
         return (child is not None and child.poll() is None) or job.runner() is not None
 
+    def kill_if_still(self, job: JobDirectory) -> None:
+        """Kill the process of a job, and those below it, if it has been stopped for long.
+
+        To be called several times a second.  Nobody else would: it is what replaces the other processes.
+        """
+        processes = self._processes(job)
+        still = self._still.setdefault(job.path.name, StillProcesses(wait_briefly=False))
+        for pid in still.find(processes, time.monotonic()):
+            name = job.deployment().name
+            self._log(
+                f"job {name}: its process {pid} has been stopped for {STILL_SECONDS:.0f} s: killed"
+            )
+            kill_with_descendants(pid)
+
+    def _processes(self, job: JobDirectory) -> set[int]:
+        """Return the process that runs a job, and the one that was started for it."""
+        child, runner = self._started.get(job.path.name), job.runner()
+        started = {child.pid} if child is not None and child.poll() is None else set()
+        return started | ({runner} if runner else set())
+
     def _reap(self, job: JobDirectory) -> None:
         child = self._started.get(job.path.name)
         if child is not None and child.poll() is not None:
@@ -204,10 +228,13 @@ class Supervisor:
 
     def stop(self, job: JobDirectory) -> None:
         """Stop the process of a job and wait until it has ended; kill it if it takes too long."""
-        self._end(job, signal.SIGTERM, STOP_SECONDS)
-        self._end(job, signal.SIGKILL, STOP_SECONDS)
+        if not self._end(job, signal.SIGTERM, STOP_SECONDS):
+            for pid in self._processes(job):
+                kill_with_descendants(pid)
+            self._end(job, signal.SIGKILL, STOP_SECONDS)
 
-    def _end(self, job: JobDirectory, number: signal.Signals, seconds: float) -> None:
+    def _end(self, job: JobDirectory, number: signal.Signals, seconds: float) -> bool:
+        """Send a signal to the process of a job; return whether it has ended in so many seconds."""
         until = time.monotonic() + seconds
         sent = False
         while time.monotonic() < until:
@@ -216,7 +243,7 @@ class Supervisor:
             runner = job.runner()
             if not alive and runner is None:
                 self._reap(job)
-                return
+                return True
             process = runner or (child.pid if child is not None and alive else 0)
             # A process that has just been started may not handle the signal yet; then it ends immediately.
             if process and not sent:
@@ -224,6 +251,7 @@ class Supervisor:
                 with suppress(ProcessLookupError):
                     os.kill(process, number)
             time.sleep(_POLL_SECONDS)
+        return False
 
     def wait_until_ended(self, job: JobDirectory, seconds: float) -> bool:
         """Wait until the process of a job has ended; return False if it does not in that time."""

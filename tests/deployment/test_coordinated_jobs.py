@@ -134,6 +134,31 @@ def test_ticks_wait_for_zookeeper_and_are_taken(
     assert len(before) - len(children(server)) == 1
 
 
+def test_processes_are_stopped_for_good_under_zookeeper(
+    guarded: TestCluster, server: ZooKeeperServer, tmp_path: Path
+) -> None:
+    """The lease of a stopped coordinator is closed with its process; the server itself is named."""
+    path = tmp_path / "work" / "job.sql"
+    path.parent.mkdir()
+    path.write_text(script(300, None))
+    guarded.call("deploy", path, "--name", "words", "-w", "2", "--snapshot-ms", "500", "--quiet")
+    guarded.wait_for_snapshot("words")
+    [job] = guarded.directory.jobs()
+    runner = job.runner()
+    assert runner
+    for stopped in (coordinator(guarded), runner):
+        os.kill(stopped, signal.SIGSTOP)
+        guarded.wait_until(lambda: stopped not in {job.runner(), *guarded.processes("coordinator")})  # noqa: B023
+        guarded.wait_for_state("words", "running")
+    os.kill(server.pid, signal.SIGSTOP)
+    waits = f"{server.address}"
+    guarded.wait("words", lambda status: waits in str(status["why"]))
+    server.kill()
+    server.start()
+    guarded.wait_for_state("words", "running")
+    check_output(guarded, path.parent, tmp_path / "right")
+
+
 @pytest.mark.parametrize(
     ("flags", "error"),
     [

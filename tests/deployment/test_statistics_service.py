@@ -4,12 +4,19 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 from random import Random
 from typing import TYPE_CHECKING
 
 import pytest
 
-from fsql.deployment.directory import ClusterDirectory, Deployment, StatisticsSettings, take_lock
+from fsql.deployment.directory import (
+    ClusterDirectory,
+    Deployment,
+    StatisticsSettings,
+    locked_by,
+    take_lock,
+)
 from fsql.deployment.statistics_service import FAILURES_MAX, StatisticsService, hold_service
 from fsql.optimizer.collectors import built_in
 from fsql.optimizer.collectors.written_results import (
@@ -17,9 +24,11 @@ from fsql.optimizer.collectors.written_results import (
     newest_statistics,
     results_file,
 )
+from fsql.runtime.drivers.processes.process_role import processes_below
 from fsql.runtime.drivers.statistics_files import StatisticsFiles
 from fsql.runtime.state.local_directory import LocalDirectory
 from fsql.tests.cli.commands import fsql
+from fsql.tests.cluster.twin import command_of
 from fsql.tests.deployment.cluster import TestCluster
 from fsql.tests.unit.optimizer.recorded import EVERY, STARTED, drawn, record
 
@@ -163,6 +172,44 @@ def test_the_agent_starts_a_service_again_that_ends(
     finally:
         cluster.close()
     assert directory.agent() is None
+
+
+@pytest.mark.parametrize("of_java", [False, True], ids=["the service", "its Java"])
+def test_the_agent_replaces_a_service_that_is_stopped_for_good(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, of_java: bool
+) -> None:
+    """With a Java that tells its version, and never answers Spark."""
+    java = tmp_path / "jdk" / "bin" / "java"
+    java.parent.mkdir(parents=True)
+    java.write_text(
+        '#!/bin/sh\necho \'openjdk version "17.0.1"\' >&2\n[ "$1" = -version ] || exec sleep 900\n'
+    )
+    java.chmod(0o700)
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path / "jdk"))
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    cluster = TestCluster(tmp_path / "cluster")
+    directory = cluster.directory
+
+    def sleeping_java(service: int) -> list[int]:
+        return [pid for pid in processes_below(service) if command_of(pid) == ["sleep", "900"]]
+
+    def is_replaced() -> bool:
+        found = locked_by(directory.statistics_lock)
+        return found not in {None, 0, service}
+
+    try:
+        cluster.call("up", "--stats", "spark", "--stats-master", "local[1]")
+        cluster.wait_until(lambda: bool(locked_by(directory.statistics_lock)))
+        service = locked_by(directory.statistics_lock)
+        assert service
+        if of_java:
+            cluster.wait_until(lambda: bool(sleeping_java(service)))
+        os.kill(sleeping_java(service)[0] if of_java else service, signal.SIGSTOP)
+        cluster.wait_until(is_replaced)
+        assert "the statistics service has stood still" in directory.log.read_text()
+    finally:
+        cluster.close()
+    cluster.wait_until(lambda: not locked_by(directory.statistics_lock))
 
 
 def test_a_master_is_that_of_spark(tmp_path: Path) -> None:
