@@ -66,10 +66,10 @@ def inspect(state: Path, *, verify: bool) -> tuple[Inspected, ...]:
     try:
         newest = _newest(state)
         snapshots = local_snapshots(state)
+        stores = _StoreChecks(state) if verify else None
         numbers = set(snapshots.numbers()) | ({newest.snapshot} if newest else set())
         return tuple(
-            _inspect(state, snapshots, number, newest, verify=verify)
-            for number in sorted(numbers, reverse=True)
+            _inspect(snapshots, number, newest, stores) for number in sorted(numbers, reverse=True)
         )
     except DamagedCoordinationError as error:
         raise FsqlError([Diagnostic("E615", str(error), helps=(_ANEW,))]) from None
@@ -92,24 +92,39 @@ def _newest(state: Path) -> Committed | None:
         return read_committed(coordination)
 
 
-def _check_stores(state: Path, snapshots: Snapshots, manifest: Manifest) -> None:
-    """Check that workers can continue to write the stores that a snapshot needs.
+class _StoreChecks:
+    """Checks that workers can continue to write the stores that snapshots need, each store once."""
 
-    Raises:
-        DamagedSnapshotError: if a file of a store is damaged, even if no state segment is affected.
-    """
-    first = {segment.worker: segment for segment in reversed(manifest.segments)}
-    for worker, segment in sorted(first.items()):
-        try:
-            check_store(worker_directory(state, worker))
-        except StateStoreError as error:
-            number, path = manifest.snapshot, snapshots.path(manifest.snapshot)
-            damage = DamagedSegmentError(segment, str(error))
-            raise DamagedSnapshotError(number, path, str(damage), segment) from None
+    def __init__(self, state: Path) -> None:
+        self._state = state
+        self._found: dict[int, StateStoreError | None] = {}
+
+    def check(self, snapshots: Snapshots, manifest: Manifest) -> None:
+        """Check the stores of a snapshot.
+
+        Raises:
+            DamagedSnapshotError: if a file of a store is damaged, even if no state segment is affected.
+        """
+        first = {segment.worker: segment for segment in reversed(manifest.segments)}
+        for worker, segment in sorted(first.items()):
+            error = self._error(worker)
+            if error is not None:
+                number, path = manifest.snapshot, snapshots.path(manifest.snapshot)
+                damage = DamagedSegmentError(segment, str(error))
+                raise DamagedSnapshotError(number, path, str(damage), segment)
+
+    def _error(self, worker: int) -> StateStoreError | None:
+        if worker not in self._found:
+            self._found[worker] = None
+            try:
+                check_store(worker_directory(self._state, worker))
+            except StateStoreError as error:
+                self._found[worker] = error
+        return self._found[worker]
 
 
 def _inspect(
-    state: Path, snapshots: Snapshots, number: int, newest: Committed | None, *, verify: bool
+    snapshots: Snapshots, number: int, newest: Committed | None, stores: _StoreChecks | None
 ) -> Inspected:
     status = "older"
     if newest is None or number > newest.snapshot:
@@ -119,9 +134,9 @@ def _inspect(
     manifest = None
     try:
         manifest = snapshots.read(number, newest)
-        if verify:
+        if stores is not None:
             snapshots.verify(manifest, load=True)
-            _check_stores(state, snapshots, manifest)
+            stores.check(snapshots, manifest)
     except DamagedSnapshotError as error:
         return Inspected(number, status, manifest, error)
     return Inspected(number, status, manifest, None)

@@ -238,7 +238,8 @@ class CoordinatorNode:
         why = f"worker {goodbye.sender} has left: {goodbye.reason}"
         if goodbye.broken_invariant:
             return self._on_broken_invariant(why, now)
-        return self._fail(why, now, disk_failed=goodbye.disk_failed)
+        damaged = goodbye.state_damaged
+        return self._fail(why, now, disk_failed=goodbye.disk_failed, state_damaged=damaged)
 
     def _on_hello(self, hello: Hello, now: float) -> list[CoordinatorEffect]:
         self._restarts.timeouts.on_computed(hello.computed, now)
@@ -359,14 +360,17 @@ class CoordinatorNode:
         self._changes.begin_at(now)
         epoch.begin_loading(now)
 
-    def _fail(self, why: str, now: float, *, disk_failed: bool = False) -> list[CoordinatorEffect]:
-        """End the epoch after a failure that may recur, or the job if a disk stays full."""
+    def _fail(
+        self, why: str, now: float, *, disk_failed: bool = False, state_damaged: bool = False
+    ) -> list[CoordinatorEffect]:
+        """End the epoch after a failure that may recur, or the job if a disk stays full or damages state."""
         if self.epoch is not None:
             self._done = self.epoch.deliveries.min_stored_position()
             self._restarts.on_failure(self._done, now)
-        error = self._restarts.on_disk_failure(why, self._done, now) if disk_failed else None
-        if error is not None:
-            return [Finish(diagnostics=diagnostics_bytes(error))]
+        if disk_failed:
+            error = self._restarts.on_disk_failure(why, self._done, now, damaged=state_damaged)
+            if error is not None:
+                return [Finish(diagnostics=diagnostics_bytes(error))]
         return self._give_up(why, now)
 
     def _on_broken_invariant(self, why: str, now: float) -> list[CoordinatorEffect]:

@@ -387,8 +387,9 @@ class Goodbye:
     """The sender leaves `epoch`; the workers of a coordinator that has `finished` may exit.
 
     `reason` is why a worker leaves; `broken_invariant` says that it has found a broken invariant, and
-    `disk_failed` that it cannot read or write its state.  A coordinator sends this to one worker, with its
-    number as `member`, if that worker leaves an epoch that continues; -1 stands for all workers.
+    `disk_failed` that it cannot read or write its state, because stored state is not what was written if
+    `state_damaged`.  A coordinator sends this to one worker, with its number as `member`, if that worker
+    leaves an epoch that continues; -1 stands for all workers.
     """
 
     job: str
@@ -399,6 +400,7 @@ class Goodbye:
     broken_invariant: bool = False
     disk_failed: bool = False
     member: int = -1
+    state_damaged: bool = False
 
 
 Datagram = Hello | Begin | Heartbeat | Goodbye

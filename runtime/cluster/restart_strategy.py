@@ -3,8 +3,9 @@
 Contract.  A failure that may recur is followed by a new epoch after a delay (`Backoff`).  After an epoch that
 was lost to silence, or was not loaded in time, the next one has longer timeouts (`Timeouts`).  After a broken
 invariant the job is restarted a few times only, and then ends with the error I902.  A disk that stays full,
-or that fails repeatedly, ends it with E621; the job can be started again when the disk can be used.  A store
-that another process has open is not a disk failure: the job waits for it.
+or that fails repeatedly, ends it with E621; the job can be started again when the disk can be used.  State
+that a worker finds damaged again and again, although the coordinator has verified it, ends it with E612.  A
+store that another process has open is not a disk failure: the job waits for it.
 """
 
 from __future__ import annotations
@@ -27,6 +28,10 @@ if TYPE_CHECKING:
 
 
 _KEPT: Final = "a job with --state continues where it stopped when it is started again"
+_SALVAGE: Final = (
+    "replace the store by what can be read of it: fsql snapshot salvage --state DIRECTORY",
+    "then start the job again: it resumes from the newest snapshot that verifies",
+)
 _MAKE_ROOM: Final = (
     "make room on the disk or repair it, and start the job again with the same state directory",
 )
@@ -52,10 +57,18 @@ class RestartStrategy:
         """Record a failure that may recur."""
         self._backoff.on_failure(done, now)
 
-    def on_disk_failure(self, why: str, done: Root, now: float) -> FsqlError | None:
-        """Record that a disk has failed; return the error that ends the job if it has failed for long."""
+    def on_disk_failure(
+        self, why: str, done: Root, now: float, *, damaged: bool = False
+    ) -> FsqlError | None:
+        """Record that a disk has failed; return the error that ends the job if it has failed for long.
+
+        `damaged` says that it could be read, and that what was read is not what was written.
+        """
         if not self._disk_failures.record(done, now):
             return None
+        if damaged:
+            message = f"the job cannot continue, because stored state is damaged: {why}"
+            return FsqlError([Diagnostic("E612", message, notes=(_KEPT,), helps=_SALVAGE)])
         message = f"the job cannot continue, because a disk is full or fails: {why}"
         return FsqlError([Diagnostic("E621", message, notes=(_KEPT,), helps=_MAKE_ROOM)])
 

@@ -76,12 +76,16 @@ class Loaded:
 
 @dataclass(frozen=True, slots=True)
 class NotLoaded:
-    """Event: loading failed, by a disk if `disk_failed`; with `diagnostics` (JSON) retrying is useless."""
+    """Event: loading failed, by a disk if `disk_failed`; with `diagnostics` (JSON) retrying is useless.
+
+    `state_damaged` says that stored state is not what was written.
+    """
 
     epoch: int
     reason: str
     diagnostics: bytes | None = None
     disk_failed: bool = False
+    state_damaged: bool = False
 
 
 @dataclass(frozen=True, slots=True)

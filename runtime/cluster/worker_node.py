@@ -148,10 +148,13 @@ class WorkerNode:
         match event:
             case Loaded():
                 return epoch.on_loaded(event, now)
-            case NotLoaded(_, reason, diagnostics, disk_failed):
+            case NotLoaded(_, reason, diagnostics):
                 if diagnostics is not None:
                     return epoch.fail(diagnostics, now)  # a front that was adopted has no reader
-                return self._leave(reason, now, disk_failed=disk_failed)
+                damaged = event.state_damaged
+                return self._leave(
+                    reason, now, disk_failed=event.disk_failed, state_damaged=damaged
+                )
             case ShardLost():
                 if event.diagnostics is not None:
                     return epoch.fail(event.diagnostics, now)
@@ -195,6 +198,7 @@ class WorkerNode:
         *,
         broken_invariant: bool = False,
         disk_failed: bool = False,
+        state_damaged: bool = False,
     ) -> list[WorkerEffect]:
         """Leave the epoch, and send the coordinator the reason if possible."""
         assert self.epoch is not None
@@ -207,6 +211,7 @@ class WorkerNode:
             reason=reason,
             broken_invariant=broken_invariant,
             disk_failed=disk_failed,
+            state_damaged=state_damaged,
         )
         return [Transmit(begin.coordinator, goodbye), *self._become_idle(now)]
 

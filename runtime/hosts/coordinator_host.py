@@ -174,6 +174,7 @@ class CoordinatorHost(Host["CoordinatorMachine"]):
         """Report progress, completed by the figures that only the host has."""
         problems = (
             *progress.problems,
+            *self._state.snapshot_problems,
             *self._coordination_problems(),
             *self._missing_sinks(),
             *self._version_problems(),

@@ -29,7 +29,7 @@ from fsql.runtime.hosts.tick_proposals import TickProposals, last_layout
 from fsql.runtime.state.snapshots import NoSnapshotError, OtherFormatSnapshotError, Snapshots
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from fsql.runtime.cluster.job_spec import JobSpec
     from fsql.runtime.cluster.manifest import Manifest
@@ -84,6 +84,7 @@ class JobState:
         With `takes_requests`, other processes may ask for snapshots and ticks by way of coordination.
         `wall_clock` shows the seconds since 1970.
         """
+        self._directory = directory
         self._snapshots = Snapshots(directory)
         self._lease_client = lease_client
         self._commit_client = commit_client
@@ -92,6 +93,8 @@ class JobState:
         self._takes_requests = takes_requests
         self._wall_clock = wall_clock
         self._requested_at = 0.0
+        self.snapshot_problems: tuple[str, ...] = ()
+        """The snapshots that could not be restored when the last epoch was taken."""
         self.lease = Lease(
             lease_client, LEADER, owner.encode(), lease_seconds, lambda: self._requested_at
         )
@@ -142,7 +145,7 @@ class JobState:
         """Return the number of a new epoch, and the newest snapshot that verifies, if there is any.
 
         Raises:
-            FsqlError: E611, E613, E615 or E643, if a snapshot was committed and none can be restored.
+            FsqlError: E611, E612, E613, E615 or E643, if a snapshot was committed and none can be restored.
             CoordinationError: if the lease is lost, or coordination does not answer.
         """
         epoch = self.next_epoch()
@@ -157,9 +160,15 @@ class JobState:
         except NoSnapshotError as error:
             if error.transient:
                 raise CoordinationUnavailableError(f"cannot read snapshots: {error}") from None
-            raise _state_error("E611", str(error)) from None
+            damaged = {each.segment.worker for each in error.refused if each.segment is not None}
+            stores = [f"store: {self._directory.store_path(each)}" for each in sorted(damaged)]
+            raise _state_error("E612" if stores else "E611", str(error), stores) from None
         except OSError as error:
             raise CoordinationUnavailableError(f"cannot read snapshots: {error}") from None
+        self.snapshot_problems = tuple(
+            f"{each}; the job resumes from an older one: fsql snapshot verify says more"
+            for each in found.refused
+        )
         return epoch, found.manifest
 
     def last_layout(self, spec: JobSpec) -> Layout | None:
@@ -243,10 +252,10 @@ def _persistent_error(code: str, error: CoordinationError, help_: str | None = N
     return FsqlError([Diagnostic(code, str(error), helps=(help_ or CODES[code].fix,))])
 
 
-def _state_error(code: str, message: str) -> FsqlError:
+def _state_error(code: str, message: str, notes: Sequence[str] = ()) -> FsqlError:
     helps = (
         "fsql snapshot verify --state DIRECTORY says what is damaged",
         "fsql snapshot salvage --state DIRECTORY replaces damaged stores by what can be read of them",
         "start with an empty state directory and all input",
     )
-    return FsqlError([Diagnostic(code, message, helps=helps)])
+    return FsqlError([Diagnostic(code, message, notes=tuple(notes), helps=helps)])

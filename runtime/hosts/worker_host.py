@@ -238,7 +238,11 @@ class WorkerHost(Host["WorkerMachine"]):
         except FsqlError as error:
             yield NotLoaded(begin.epoch, str(error), diagnostics_bytes(error))
         except StateFailedError as error:
-            yield NotLoaded(begin.epoch, str(error), disk_failed=error.disk_failed)
+            yield NotLoaded(
+                *(begin.epoch, str(error)),
+                disk_failed=error.disk_failed,
+                state_damaged=error.damaged,
+            )
         except SinkLostError as error:
             yield NotLoaded(begin.epoch, str(error), disk_failed=isinstance(error, SinkDiskError))
         else:

@@ -29,12 +29,14 @@ if TYPE_CHECKING:
 class StateFailedError(Exception):
     """State cannot be loaded or stored now; the message says why.
 
-    If not `disk_failed`, another process has the store open.
+    If not `disk_failed`, another process has the store open.  If `damaged`, files are not what was written,
+    and further attempts may fail in the same way.
     """
 
-    def __init__(self, message: str, *, disk_failed: bool = True) -> None:
+    def __init__(self, message: str, *, disk_failed: bool = True, damaged: bool = False) -> None:
         super().__init__(message)
         self.disk_failed = disk_failed
+        self.damaged = damaged
 
 
 class WorkerState:
@@ -43,30 +45,27 @@ class WorkerState:
     def __init__(self, directory: StateDirectory, store: int, unused: int | None = None) -> None:
         """Open store number `store` in the job's state directory.
 
-        If another process has it open, open the store `unused` instead.  That process may be stopped for
-        good, and nobody may be there to end it.  What is in its store can be read all the same; what it
-        writes when it goes on is in no manifest.
+        If another process has it open, or its files are damaged so that it cannot be written, open the store
+        `unused` instead.  That process may be stopped for good, and nobody may be there to end it; what it
+        writes when it goes on is in no manifest.  What can be read of the store is read all the same.
 
         Raises:
             StateFailedError: if no store can be opened.
-            FsqlError: E612, if its files are damaged: it cannot be opened in a later epoch, either.
         """
         self.number = store
         self._directory = directory
         try:
             try:
                 self._store = directory.open_store(store)
-            except StoreInUseError:
+            except (StoreInUseError, DamagedStoreError):
                 if unused is None:
                     raise
                 self.number = unused
                 self._store = directory.open_store(unused)
         except StoreInUseError as error:
             raise StateFailedError(str(error), disk_failed=False) from None
-        except DamagedStoreError as error:
-            raise _damage_error(error) from None
         except StateStoreError as error:
-            raise StateFailedError(str(error)) from None
+            raise self._failure(error) from None
         self._segments: StateSegments | None = None
 
     def load(
@@ -82,7 +81,7 @@ class WorkerState:
         try:
             state = {} if manifest is None else self._share(manifest, self._segments)
         except (StateStoreError, DamagedSegmentError) as error:
-            raise StateFailedError(str(error)) from None
+            raise self._failure(error) from None
         except StateTooLargeError as error:
             raise _size_error(error) from None
         with suppress(StateStoreError, DamagedSnapshotError, OSError):
@@ -117,7 +116,7 @@ class WorkerState:
         try:
             return self._segments.store(snapshot, position, changes)
         except (StateStoreError, DamagedSegmentError) as error:
-            raise StateFailedError(str(error)) from None
+            raise self._failure(error) from None
         except StateTooLargeError as error:
             raise _size_error(error) from None
 
@@ -143,7 +142,7 @@ class WorkerState:
         try:
             return self._segments.read(bins)
         except (StateStoreError, DamagedSegmentError) as error:
-            raise StateFailedError(str(error)) from None
+            raise self._failure(error) from None
 
     def remove(self, keys: Collection[str]) -> None:
         """Remove state segments that are no longer needed; those that cannot be removed now are left."""
@@ -155,14 +154,12 @@ class WorkerState:
         """Close the store."""
         self._store.close()
 
-
-def _damage_error(error: DamagedStoreError) -> FsqlError:
-    """Return the error for a store whose damage does not go away when the job is restored again."""
-    helps = (
-        "replace the store by what can be read of it: fsql snapshot salvage --state DIRECTORY",
-        "then start the job again: it resumes from the newest snapshot that verifies",
-    )
-    return FsqlError([Diagnostic("E612", str(error), helps=helps)])
+    def _failure(self, error: StateStoreError | DamagedSegmentError) -> StateFailedError:
+        """Return the failure of this worker, with the file that is damaged, if one is."""
+        if isinstance(error, DamagedSegmentError):
+            store = self._directory.store_path(error.segment.worker)
+            return StateFailedError(f'{error}, in "{store}"', damaged=not error.transient)
+        return StateFailedError(str(error), damaged=isinstance(error, DamagedStoreError))
 
 
 def _size_error(error: StateTooLargeError) -> FsqlError:

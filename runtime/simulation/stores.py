@@ -98,6 +98,10 @@ class SimulatedDirectory:
         found = (name for name in self._disk.directories() if name.startswith(_WORKER))
         return tuple(sorted(int(name.removeprefix(_WORKER)) for name in found))
 
+    def store_path(self, worker: int) -> Any:  # noqa: ANN401 - as that of `path`
+        """See `StateDirectory`."""
+        return self.path / f"{_WORKER}{worker}"
+
     def open_store(self, worker: int, *, read_only: bool = False) -> SimulatedStore:
         """See `StateDirectory`."""
         if not read_only and self._process is not None:

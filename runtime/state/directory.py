@@ -53,6 +53,9 @@ class StateDirectory(Protocol):
     def stores(self) -> tuple[int, ...]:
         """Return the numbers of the workers that have a store, ascending."""
 
+    def store_path(self, worker: int) -> Path:
+        """Return the path of the store of a worker, for messages."""
+
     def open_store(self, worker: int, *, read_only: bool = False) -> StateStore:
         """Open the store of a worker; only one process may have it open for writing.
 

@@ -94,6 +94,10 @@ class LocalDirectory:
         stores = (own_store(int(match[1]), int(match[2] or 0)) for match in found if match)
         return tuple(sorted(stores))
 
+    def store_path(self, worker: int) -> Path:
+        """Return the path of the store of a worker."""
+        return worker_directory(self.path, worker)
+
     def open_store(self, worker: int, *, read_only: bool = False) -> RocksStore:
         """Open the store of a worker."""
         return RocksStore(worker_directory(self.path, worker), read_only=read_only)

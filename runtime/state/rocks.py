@@ -17,6 +17,11 @@ Each value has a **head**, which makes it visible.  A `put` writes all slices of
 heads in one batch, so a crash leaves all of its values or none.  Head and slices of a value are adjacent, and
 so are keys with a common prefix.  So damage to one table file of RocksDB affects only values that were
 written at about the same time, and a store with a damaged table file can still be opened for reading.
+
+RocksDB checks blocks of tables when it reads them, which it may never do, and works around damage in some.
+So each `put` also writes the size and the hash of each table that is new into the file `checksums`, next to
+the tables; `check_store` compares.  Manifests of snapshots cannot have them: RocksDB rewrites tables between
+two snapshots.  Nothing but `check_store` needs that file, so it is not synced, and ignored if it is damaged.
 """
 
 from __future__ import annotations
@@ -28,6 +33,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+import msgspec
+import xxhash
 from rocksdict import (
     AccessType,
     BlockBasedOptions,
@@ -58,7 +65,14 @@ _END_OF_KEY: Final = b"\0"
 """Ends the key of a value in the database; in the key of a slice, the number of the slice follows."""
 _AFTER_KEY: Final = b"\1"
 """Appended to a key, this sorts after its head and all its slices."""
-_NOT_LINKED: Final = ("LOG", "LOCK", "rocksdict-config.json")
+_CHECKSUMS: Final = "checksums"
+_NOT_LINKED: Final = ("LOG", "LOCK", "rocksdict-config.json", _CHECKSUMS)
+_CONFIGURATION: Final = "rocksdict-config.json"
+"""What rocksdict reads when it opens a store for writing; it is the same in every store."""
+_LIST: Final = "MANIFEST-"
+"""How the name of RocksDB's list of tables begins, a file that grows."""
+_READ_BYTES: Final = 1 << 18
+"""How much of a table is read and hashed at once; the interpreter lock is held for about 0.1 ms."""
 _HEAD: Final = struct.Struct("<QI")
 """The content of a head: the size of the value, and that of its slices."""
 _TRANSIENT: Final = ("Input/output error", "Too many open files", "Cannot allocate memory")
@@ -77,7 +91,7 @@ def check_store(directory: Path) -> None:
     A reader skips tables that it does not need, and accepts damage that keeps a worker from writing.
 
     Raises:
-        StateStoreError: if it cannot be opened, or a table is damaged.
+        StateStoreError: if it cannot be opened, or a file is damaged.
     """
     try:
         _check_store(directory)
@@ -86,7 +100,58 @@ def check_store(directory: Path) -> None:
         _check_store(directory)
 
 
+class _FileSum(msgspec.Struct, frozen=True, array_like=True):
+    """The size of a file, or of its beginning if it grows, and the hash of that."""
+
+    size: int
+    hash: str
+
+
+def _sum_of(path: Path, size: int | None = None) -> _FileSum:
+    """Return size and hash of a file, or of its first `size` bytes."""
+    left = path.stat().st_size if size is None else size
+    total, hasher = 0, xxhash.xxh3_128()
+    with path.open("rb", buffering=0) as file:
+        while left > 0 and (part := file.read(min(left, _READ_BYTES))):
+            hasher.update(part)
+            total, left = total + len(part), left - len(part)
+    return _FileSum(total, hasher.hexdigest())
+
+
+def _read_sums(directory: Path) -> dict[str, _FileSum]:
+    """Return what the file of checksums says; nothing if there is none, or it is damaged."""
+    with suppress(OSError, msgspec.MsgspecError):
+        body, _, digest = (directory / _CHECKSUMS).read_bytes().partition(b"\n")
+        if xxhash.xxh3_128_hexdigest(body).encode() == digest:
+            return msgspec.json.decode(body, type=dict[str, _FileSum])
+    return {}
+
+
+def _write_sums(directory: Path, sums: Mapping[str, _FileSum]) -> None:
+    body = msgspec.json.encode(sums, order="sorted")
+    partial = directory / f"{_CHECKSUMS}.partial"
+    partial.write_bytes(body + b"\n" + xxhash.xxh3_128_hexdigest(body).encode())
+    partial.replace(directory / _CHECKSUMS)
+
+
+def _check_files(directory: Path) -> None:
+    """Compare the files of a store with their checksums; those that were removed meanwhile are not needed.
+
+    Raises:
+        StateStoreError: if one is damaged.
+    """
+    try:
+        for name, written in _read_sums(directory).items():
+            size = written.size if name.startswith(_LIST) else None
+            with suppress(FileNotFoundError):
+                if _sum_of(directory / name, size) != written:
+                    raise DamagedStoreError(f'"{directory / name}" is not as it was written')
+    except OSError as error:
+        raise StateStoreError(f'cannot read "{error.filename}": {error.strerror}') from None
+
+
 def _check_store(directory: Path) -> None:
+    _check_files(directory)
     store = RocksStore(directory, read_only=True, strict=True)
     try:
         store.check()
@@ -141,8 +206,13 @@ class RocksStore:
         self._failed: tuple[str, ...] = ()
         self._database: Rdict | None = None
         self._link_directory: tempfile.TemporaryDirectory[str] | None = None
+        self._sums = {} if read_only else _read_sums(directory)
+        self._unsummed: set[str] = set()
+        """Tables whose checksums were not written when they were: it is too late."""
         try:
             self._open()
+            if not read_only:
+                self._unsummed = self._tables().difference(self._sums)
         except StateStoreError:
             self._close_database()
             raise
@@ -209,6 +279,7 @@ class RocksStore:
                 self._open().write(heads, self._write_options)
             self._flush()
             self._failed = ()
+            self._record_sums()
         except StateStoreError:
             self._close_database()
             raise
@@ -230,6 +301,24 @@ class RocksStore:
         with self._translate_errors("cannot write"):
             self._open().flush(wait=True)
         self._unflushed_bytes = 0
+
+    def _tables(self) -> set[str]:
+        """Return the names of the tables in use, each of which is complete."""
+        with self._translate_errors("cannot list the tables"):
+            return {str(table["name"]).lstrip("/") for table in self._open().live_files()}
+
+    def _record_sums(self) -> None:
+        """Write the checksums of the tables, and of RocksDB's list of them; without them, less is checked."""
+        with suppress(OSError):
+            sums = {}
+            for name in self._tables() - self._unsummed:
+                with suppress(FileNotFoundError):  # RocksDB has rewritten it
+                    sums[name] = self._sums.get(name) or _sum_of(self._directory / name)
+            for name in ((self._directory / "CURRENT").read_text().strip(), _CONFIGURATION):
+                sums[name] = _sum_of(self._directory / name)
+            if sums != self._sums:
+                self._sums = sums
+                _write_sums(self._directory, sums)
 
     def _close_database(self) -> None:
         """Close the database; after an error, data that is not durable is not needed."""

@@ -169,9 +169,10 @@ class Snapshots:
         """
         try:
             with ExitStack() as open_stores:
-                check_segments(manifest.segments, self._stores(open_stores))
+                store_of = self._stores(open_stores)
+                check_segments(manifest.segments, store_of)
                 if load:
-                    check_loading(manifest, self._stores(open_stores))
+                    check_loading(manifest, store_of)
         except StateTooLargeError as error:
             path = self.path(manifest.snapshot)
             raise TooLargeSnapshotError(manifest.snapshot, path, str(error)) from None

@@ -72,7 +72,7 @@ def test_a_manifest_that_cannot_be_read_now_is_no_bug(state: JobState, tmp_path:
     ("transient", "error", "said"),
     [
         (True, CoordinationUnavailableError, "cannot read snapshots: snapshot 1"),
-        (False, FsqlError, "E611: snapshot 1"),
+        (False, FsqlError, "E612: snapshot 1"),
     ],
 )
 def test_records_that_cannot_be_read_now_are_not_lost(

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import msgspec
 import pyarrow as pa
 import pytest
 
-from fsql.compiler.diagnostics import FsqlError
 from fsql.compiler.owners import ALL_BINS_OF_ALL
 from fsql.runtime.batch import Root
 from fsql.runtime.cluster.manifest import Manifest, own_store
@@ -70,13 +70,35 @@ def test_a_store_that_cannot_be_made_is_a_failure_of_the_disk(tmp_path: Path) ->
     assert raised.value.disk_failed
 
 
-def test_a_damaged_store_ends_the_job_and_names_the_remedy(tmp_path: Path) -> None:
-    """Restoring again would find the same damage, for ever."""
+def test_a_store_that_cannot_be_written_any_more_is_read_and_left(tmp_path: Path) -> None:
+    """Waiting would not repair it; what a snapshot needs may be undamaged."""
     WorkerState(LocalDirectory(tmp_path), 2).close()
     (tmp_path / "worker-2" / "CURRENT").write_bytes(b"MANIF")
-    with pytest.raises(FsqlError) as raised:
+    with pytest.raises(StateFailedError) as raised:
         WorkerState(LocalDirectory(tmp_path), 2)
-    [diagnostic] = raised.value.diagnostics
-    assert diagnostic.code == "E612"
-    assert str(worker_directory(tmp_path, 2)) in diagnostic.message
-    assert "fsql snapshot salvage --state DIRECTORY" in diagnostic.helps[0]
+    assert raised.value.damaged
+    assert str(worker_directory(tmp_path, 2)) in str(raised.value)
+    state = WorkerState(LocalDirectory(tmp_path), 2, own_store(2, 7))
+    assert state.number == own_store(2, 7)
+    state.close()
+
+
+def test_damage_that_is_met_while_loading_is_named_with_its_store(tmp_path: Path) -> None:
+    directory = LocalDirectory(tmp_path)
+    state = WorkerState(directory, 1)
+    state.load(None, 1, ALL_BINS_OF_ALL)
+    columns = [pa.array([1]), pa.array([10]), pa.array([NEVER])]
+    rows = pa.RecordBatch.from_arrays(columns, ["k", HASH, EXPIRES])
+    segments = state.store(1, Root(5, 0), [("fold", IncrementalSnapshot(rows, 1, appends=False))])
+    [segment] = segments
+    changed = msgspec.structs.replace(segment, hash="0" * 32)
+    with pytest.raises(StateFailedError) as raised:
+        state.load(Manifest("job", 0, 1, 1, (5, 0), 2, (changed,), ()), 2, ALL_BINS_OF_ALL)
+    assert (raised.value.damaged, str(raised.value)) == (
+        True,
+        (
+            f'state segment "{segment.key}" of worker 1: it is not the one that the manifest names,'
+            f' in "{worker_directory(tmp_path, 1)}"'
+        ),
+    )
+    state.close()
