@@ -73,9 +73,9 @@ def snapshot_salvage(
     """
     from fsql.console.snapshots import salvage_stores, salvaged_json, salvaged_text
 
-    replaced = salvage_stores(state_of(name, state, directory))
+    salvaged = salvage_stores(state_of(name, state, directory))
     if not reporter.quiet:
-        click.echo(salvaged_json(replaced) if reporter.json else salvaged_text(replaced), nl=False)
+        click.echo(salvaged_json(salvaged) if reporter.json else salvaged_text(salvaged), nl=False)
 
 
 @snapshot.command("take", short_help="Take a snapshot of a running job.")

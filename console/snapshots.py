@@ -19,7 +19,6 @@ from fsql.runtime.coordination.port import (
     DamagedCoordinationError,
 )
 from fsql.runtime.coordination.zookeeper.address import CREDENTIALS_VARIABLE
-from fsql.runtime.state.loading import DamagedSegmentError
 from fsql.runtime.state.local_directory import local_snapshots, worker_directory
 from fsql.runtime.state.rocks import check_store
 from fsql.runtime.state.salvage import salvage
@@ -42,6 +41,10 @@ _ANEW = "restore the directory from a backup, or start with an empty one: all in
 _TITLES = ("snapshot", "epoch", "workers", "segments", "rows", "size", "position", "")
 
 
+class DamagedFileError(DamagedSnapshotError):
+    """All state segments of a snapshot are intact, but a file of a store that has some of them is damaged."""
+
+
 @dataclass(frozen=True, slots=True)
 class Inspected:
     """A snapshot: its manifest if it can be read, its status, and its damage."""
@@ -54,7 +57,8 @@ class Inspected:
     @property
     def restorable(self) -> bool:
         """Return whether a job can be restored from the snapshot, as far as was checked."""
-        return self.error is None and self.status != "not committed"
+        harmless = self.error is None or isinstance(self.error, DamagedFileError)
+        return harmless and self.status != "not committed"
 
 
 def inspect(state: Path, *, verify: bool) -> tuple[Inspected, ...]:
@@ -103,15 +107,14 @@ class _StoreChecks:
         """Check the stores of a snapshot.
 
         Raises:
-            DamagedSnapshotError: if a file of a store is damaged, even if no state segment is affected.
+            DamagedFileError: if a file of a store is damaged, even if no state segment is affected.
         """
         first = {segment.worker: segment for segment in reversed(manifest.segments)}
         for worker, segment in sorted(first.items()):
             error = self._error(worker)
             if error is not None:
                 number, path = manifest.snapshot, snapshots.path(manifest.snapshot)
-                damage = DamagedSegmentError(segment, str(error))
-                raise DamagedSnapshotError(number, path, str(damage), segment)
+                raise DamagedFileError(number, path, str(error), segment)
 
     def _error(self, worker: int) -> StateStoreError | None:
         if worker not in self._found:
@@ -178,8 +181,12 @@ def _damage_diagnostic(error: DamagedSnapshotError, state: Path, remedy: str) ->
         return Diagnostic("E611", message, None, (), (manifest,), (remedy,))
     segment = error.segment
     message = f"snapshot {error.snapshot} is damaged: {error.reason}"
+    if isinstance(error, DamagedFileError):
+        message = f"a file of snapshot {error.snapshot} is damaged: {error.reason}"
     store = f"store: {worker_directory(state, segment.worker)}"
     notes = (manifest, store, f"operator: {segment.operator}")
+    if isinstance(error, DamagedFileError):
+        notes = (manifest, store, "all of its state segments are intact")
     first = f"first replace the damaged store: fsql snapshot salvage --state {state}"
     return Diagnostic("E612", message, None, (), notes, (first, remedy))
 
@@ -193,13 +200,21 @@ class Replaced(NamedTuple):
     damaged: Path
 
 
-def salvage_stores(state: Path) -> list[Replaced]:
-    """Salvage the stores that have damaged state segments.
+class Salvage(NamedTuple):
+    """What was salvaged: the stores that were replaced, and the snapshot that can be restored now, if any."""
+
+    replaced: list[Replaced]
+    snapshot: int | None
+
+
+def salvage_stores(state: Path) -> Salvage:
+    """Salvage the stores that have damaged state segments or files.
 
     Raises:
         FsqlError: E612, if a store cannot be salvaged, for example because the job is running; E614, E615.
     """
-    errors = [each.error for each in inspect(state, verify=True) if each.error is not None]
+    found = inspect(state, verify=True)
+    errors = [each.error for each in found if each.error is not None]
     snapshots = local_snapshots(state)
     replaced = []
     for worker in sorted({error.segment.worker for error in errors if error.segment is not None}):
@@ -210,23 +225,31 @@ def salvage_stores(state: Path) -> list[Replaced]:
             message = f"the store of worker {worker} cannot be salvaged: {error}"
             raise FsqlError([Diagnostic("E612", message)]) from None
         replaced.append(Replaced(worker, len(result.keys), len(named), result.damaged))
-    return replaced
+    if replaced:
+        found = inspect(state, verify=True)
+    return Salvage(replaced, next((each.number for each in found if each.restorable), None))
 
 
-def salvaged_text(replaced: Sequence[Replaced]) -> str:
-    """Return a line for each store that was replaced."""
+def salvaged_text(salvage: Salvage) -> str:
+    """Return a line for each store that was replaced, and what the job can do then."""
+    if not salvage.replaced:
+        return "no store is damaged\n"
     lines = [
         f"worker {each.worker}: {each.whole} of {each.named} state segments are intact;"
         f" damaged: {each.damaged}\n"
-        for each in replaced
+        for each in salvage.replaced
     ]
-    return "".join(lines) or "no store is damaged\n"
+    if salvage.snapshot is None:
+        lines.append(f"no snapshot can be restored: {_ANEW}\n")
+    else:
+        lines.append(f"start the job: it resumes from snapshot {salvage.snapshot}\n")
+    return "".join(lines)
 
 
-def salvaged_json(replaced: Sequence[Replaced]) -> str:
+def salvaged_json(salvage: Salvage) -> str:
     """Return the stores that were replaced as one JSON object."""
-    stores = [{**each._asdict(), "damaged": str(each.damaged)} for each in replaced]
-    return json.dumps({"replaced": stores}) + "\n"
+    stores = [{**each._asdict(), "damaged": str(each.damaged)} for each in salvage.replaced]
+    return json.dumps({"replaced": stores, "snapshot": salvage.snapshot}) + "\n"
 
 
 def snapshots_text(found: Sequence[Inspected], *, verified: bool) -> str:

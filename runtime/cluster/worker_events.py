@@ -76,9 +76,10 @@ class Loaded:
 
 @dataclass(frozen=True, slots=True)
 class NotLoaded:
-    """Event: loading failed, by a disk if `disk_failed`; with `diagnostics` (JSON) retrying is useless.
+    """Event: loading failed, or state cannot be used any more, by a disk if `disk_failed`.
 
-    `state_damaged` says that stored state is not what was written.
+    With `diagnostics` (JSON) retrying is useless.  `state_damaged` says that stored state is not what was
+    written.
     """
 
     epoch: int

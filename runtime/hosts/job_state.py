@@ -156,13 +156,13 @@ class JobState:
         try:
             found = self._snapshots.newest(newest)
         except OtherFormatSnapshotError as error:
-            raise _state_error("E613", str(error)) from None
+            raise self._state_error("E613", str(error)) from None
         except NoSnapshotError as error:
             if error.transient:
                 raise CoordinationUnavailableError(f"cannot read snapshots: {error}") from None
             damaged = {each.segment.worker for each in error.refused if each.segment is not None}
             stores = [f"store: {self._directory.store_path(each)}" for each in sorted(damaged)]
-            raise _state_error("E612" if stores else "E611", str(error), stores) from None
+            raise self._state_error("E612" if stores else "E611", str(error), stores) from None
         except OSError as error:
             raise CoordinationUnavailableError(f"cannot read snapshots: {error}") from None
         self.snapshot_problems = tuple(
@@ -170,6 +170,15 @@ class JobState:
             for each in found.refused
         )
         return epoch, found.manifest
+
+    def _state_error(self, code: str, message: str, notes: Sequence[str] = ()) -> FsqlError:
+        path = self._directory.path
+        helps = (
+            f"see what is damaged: fsql snapshot verify --state {path}",
+            f"replace damaged stores by what can be read of them: fsql snapshot salvage --state {path}",
+            "start with an empty state directory and all input",
+        )
+        return FsqlError([Diagnostic(code, message, notes=tuple(notes), helps=helps)])
 
     def last_layout(self, spec: JobSpec) -> Layout | None:
         """Return the layout of the last tick; None if there is none for this plan and number of workers.
@@ -250,12 +259,3 @@ def translate_persistent_errors() -> Iterator[None]:
 
 def _persistent_error(code: str, error: CoordinationError, help_: str | None = None) -> FsqlError:
     return FsqlError([Diagnostic(code, str(error), helps=(help_ or CODES[code].fix,))])
-
-
-def _state_error(code: str, message: str, notes: Sequence[str] = ()) -> FsqlError:
-    helps = (
-        "fsql snapshot verify --state DIRECTORY says what is damaged",
-        "fsql snapshot salvage --state DIRECTORY replaces damaged stores by what can be read of them",
-        "start with an empty state directory and all input",
-    )
-    return FsqlError([Diagnostic(code, message, notes=tuple(notes), helps=helps)])

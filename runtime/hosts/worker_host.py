@@ -87,6 +87,8 @@ class WorkerHost(Host["WorkerMachine"]):
         self._job: Prepared | None = None
         self._chunk_size = ChunkSize(1)
         self._state: WorkerState | None = None
+        self._spoiled: set[int] = set()
+        """The stores that cannot be written any more."""
         self._statistics: StatisticsLog | None = None
         self._link_seconds: dict[int, float] = {}
         """Processor time of sending since the last statistics, by the number of the receiving node."""
@@ -262,6 +264,8 @@ class WorkerHost(Host["WorkerMachine"]):
 
     def _open_state(self, directory: StateDirectory, store: int, unused: int) -> WorkerState:
         """Return the store of the worker, which may be another one than in the last epoch."""
+        if store in self._spoiled:
+            store = unused
         if self._state is not None and self._state.number != store:
             self._state.close()
             self._state = None
@@ -289,7 +293,12 @@ class WorkerHost(Host["WorkerMachine"]):
                 self._state.change_ownership(store.ownership)
             segments = self._state.store(store.snapshot, store.position, store.changes)
         except StateFailedError as error:
-            yield NotStored(store.epoch, store.snapshot, str(error))
+            if self._state.is_spoiled:
+                self._spoiled.add(self._state.number)
+                # Nothing can be stored there any more: go on in another store, in another epoch.
+                yield NotLoaded(store.epoch, str(error), disk_failed=True, state_damaged=True)
+            else:
+                yield NotStored(store.epoch, store.snapshot, str(error))
         except FsqlError as error:
             yield SourceFailed(diagnostics_bytes(error))  # further attempts would fail, too
         else:

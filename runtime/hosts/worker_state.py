@@ -53,6 +53,8 @@ class WorkerState:
             StateFailedError: if no store can be opened.
         """
         self.number = store
+        self.is_spoiled = False
+        """Whether a write has met damage in the store: RocksDB would refuse others, too."""
         self._directory = directory
         try:
             try:
@@ -159,6 +161,7 @@ class WorkerState:
         if isinstance(error, DamagedSegmentError):
             store = self._directory.store_path(error.segment.worker)
             return StateFailedError(f'{error}, in "{store}"', damaged=not error.transient)
+        self.is_spoiled |= isinstance(error, DamagedStoreError)
         return StateFailedError(str(error), damaged=isinstance(error, DamagedStoreError))
 
 

@@ -152,7 +152,10 @@ def test_a_damaged_store_is_replaced_by_what_is_whole_of_it(state: Path) -> None
     store.close()
     assert said == (
         0,
-        f"worker 1: 2 of 4 state segments are intact; damaged: {state / 'worker-1.damaged-1'}\n",
+        (
+            f"worker 1: 2 of 4 state segments are intact; damaged: {state / 'worker-1.damaged-1'}\n"
+            "start the job: it resumes from snapshot 6\n"
+        ),
         "",
     )
     said = fsql("snapshot", "verify", "--state", state)

@@ -121,7 +121,7 @@ def test_no_damage_escapes_verification_and_keeps_a_job_from_continuing(
         shutil.rmtree(state)
 
 
-def block_of(table: bytes, name: bytes) -> int:
+def block_of(table: bytearray, name: bytes) -> int:
     """Return where a block of a table begins, whose name in its list of blocks is followed by that."""
     place = table.index(name) + len(name)
     begins, shift = 0, 0
@@ -142,7 +142,8 @@ def test_a_flip_that_rocksdb_works_around_is_found_and_salvaged(whole: Path) -> 
     [newest, _] = inspect(whole, verify=True)
     assert newest.error is not None
     assert f'"{table}" is not as it was written' in newest.error.reason
-    [replaced] = salvage_stores(whole)
+    [replaced], snapshot = salvage_stores(whole)
+    assert snapshot == 7
     assert replaced.whole == replaced.named
     assert verifies(whole)
     assert is_usable(whole)
@@ -158,6 +159,6 @@ def test_damage_that_readers_do_not_meet_is_found_and_salvaged(whole: Path) -> N
     table.write_bytes(data[:11] + bytes([data[11] ^ 1]) + data[12:])
     assert can_be_read(whole)
     assert not verifies(whole)
-    assert [each.worker for each in salvage_stores(whole)] == [0]
+    assert [each.worker for each in salvage_stores(whole).replaced] == [0]
     assert verifies(whole)
     assert is_usable(whole)
