@@ -11,6 +11,7 @@ import os
 import select
 import socket
 import threading
+import time
 from typing import TYPE_CHECKING, Final, Protocol, runtime_checkable
 
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
@@ -20,7 +21,7 @@ from fsql.connectors.addresses import listen_error
 from fsql.connectors.context import ignore_notice
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from fsql.connectors.live.front_log import LogWriter
@@ -31,6 +32,12 @@ _READ_BYTES: Final = 1 << 20
 _WAIT_SECONDS: Final = 0.1
 _UNFLUSHED_BYTES_MAX: Final = 1 << 20
 """How many bytes may arrive without a pause before they are flushed."""
+_SILENT_MAX: Final = 64
+"""How many connections that have sent nothing yet are kept; the oldest is closed for another one."""
+_KEEPALIVE: Final = (("TCP_KEEPIDLE", 30), ("TCP_KEEPINTVL", 10), ("TCP_KEEPCNT", 3))
+"""How soon it is noticed that the machine at the other end is gone, in seconds, and attempts."""
+_RETRY_SECONDS: Final = 0.1
+"""How long to wait when a connection cannot be accepted, for example without free file descriptors."""
 _FULL_SECONDS: Final = 0.05
 """How long to wait until there may be room again."""
 
@@ -120,7 +127,9 @@ class DescriptorInflow:
 
 
 class SocketInflow:
-    """The bytes of connections to an address, one connection at a time.
+    """The bytes of connections to an address, one connection at a time, in the order in which they send.
+
+    Connections that send nothing keep others from nothing, and neither does one whose machine is gone.
 
     The end of a connection ends an unfinished line; whether the line is valid is decided when it is decoded.
     A part of a line may be valid, so `on_notice` is called with a notice that begins with `name`.
@@ -147,6 +156,9 @@ class SocketInflow:
         self._ends_with_connection = ends_with_connection
         self._name = name
         self._on_notice = on_notice
+        self._listener.settimeout(0)  # a connection may be gone before it is accepted
+        self._silent: list[socket.socket] = []
+        """The connections that nothing has been read from, the oldest first."""
         self._peer: socket.socket | None = None
         self._peer_name = ""
         self._line_bytes = 0
@@ -163,13 +175,17 @@ class SocketInflow:
         """Return the bytes that arrive; see `Inflow`."""
         if self._ended:
             return b""
-        waited_for = self._listener if self._peer is None else self._peer
-        if not _ready(waited_for.fileno(), select.POLLIN, seconds):
+        waited_for = self._silent if self._peer is None else [self._peer]
+        ready = _readable([self._listener, *waited_for], seconds)
+        if self._listener in ready:
+            self._accept()
+            ready.remove(self._listener)
+        if not ready:
             return None
         if self._peer is None:
-            self._peer, (host, port, *_) = self._listener.accept()
-            self._peer_name = f"{host}:{port}"
-            return None
+            self._peer = ready[0]
+            self._silent.remove(self._peer)
+            self._peer_name = _name_of(self._peer)
         end = "ended"
         try:
             data = self._peer.recv(min(bytes_max, _READ_BYTES))
@@ -192,10 +208,32 @@ class SocketInflow:
             self._on_notice(f"{connection}; what it sent last may be missing")
         return b"" if self._ended else None
 
+    def _accept(self) -> None:
+        """Accept a connection; close the oldest of those that have sent nothing if there are too many."""
+        try:
+            accepted, _ = self._listener.accept()
+        except OSError as error:
+            if not isinstance(error, (BlockingIOError, ConnectionError)):
+                time.sleep(_RETRY_SECONDS)  # it is still there, and cannot be accepted now
+            return
+        with contextlib.suppress(OSError):
+            accepted.settimeout(None)
+            accepted.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+            for option, value in _KEEPALIVE:
+                if hasattr(socket, option):
+                    accepted.setsockopt(socket.IPPROTO_TCP, getattr(socket, option), value)
+        self._silent.append(accepted)
+        if len(self._silent) > _SILENT_MAX:
+            sending = _readable(self._silent, 0.0)
+            oldest = next((each for each in self._silent if each not in sending), accepted)
+            self._silent.remove(oldest)
+            oldest.close()
+
     def close(self) -> None:
-        """Close the connection, and stop listening."""
-        if self._peer is not None:
-            self._peer.close()
+        """Close all connections, and stop listening."""
+        for each in (self._peer, *self._silent):
+            if each is not None:
+                each.close()
         self._listener.close()
 
 
@@ -238,6 +276,24 @@ def _ready(descriptor: int, event: int, seconds: float) -> bool:
     waiting = select.poll()
     waiting.register(descriptor, event)
     return bool(waiting.poll(seconds * 1000))
+
+
+def _readable(sockets: Sequence[socket.socket], seconds: float) -> list[socket.socket]:
+    """Wait up to `seconds` until one of the sockets is readable; return those that are, in their order."""
+    waiting = select.poll()
+    for each in sockets:
+        waiting.register(each.fileno(), select.POLLIN)
+    found = {descriptor for descriptor, _ in waiting.poll(seconds * 1000)}
+    return [each for each in sockets if each.fileno() in found]
+
+
+def _name_of(peer: socket.socket) -> str:
+    """Return the address at the other end of a connection."""
+    try:
+        host, port, *_ = peer.getpeername()
+    except OSError:
+        return "an unknown address"
+    return f"{host}:{port}"
 
 
 class Feed:

@@ -40,7 +40,9 @@ CONNECTOR: Final = Connector(
     layouts=(Layout.LINES,),
     logs_arrival=True,
     notes="""\
-A line that a connection does not finish ends with the connection.  A job that keeps state writes what
+A line that a connection does not finish ends with the connection.  Of several connections, the one that sends
+first is read until it ends; those that send nothing keep no other waiting, and the oldest of more than 64 of
+them is closed.  A job that keeps state writes what
 comes to its state directory first, since a socket cannot be read again.
 """,
 )

@@ -11,6 +11,7 @@ import secrets
 import selectors
 import socket
 import time
+from contextlib import suppress
 from dataclasses import field
 from typing import TYPE_CHECKING, Final
 
@@ -50,6 +51,8 @@ _READ_BYTES: Final = 1 << 20
 _UNAUTHENTICATED_MAX: Final = 16
 """The maximum number of connections without a valid hello."""
 _HELLO_SECONDS: Final = 10.0
+_RETRY_SECONDS: Final = 0.05
+"""How long to wait when a connection cannot be accepted, for example without free file descriptors."""
 _HELLO_BYTES_MAX: Final = 1 << 16
 _OUTGOING_BYTES_MAX: Final = 1 << 20
 
@@ -161,10 +164,13 @@ class ConsumerServer:
     def _accept(self) -> None:
         try:
             accepted, _ = self._listener.accept()
-        except OSError:
+        except OSError as error:
+            if not isinstance(error, (BlockingIOError, ConnectionError)):
+                time.sleep(_RETRY_SECONDS)  # it is still there, and cannot be accepted now
             return
         accepted.settimeout(0)
-        accepted.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        with suppress(OSError):  # it is gone already
+            accepted.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         unauthenticated = [peer for peer in self._peers if peer is not self._current]
         if len(unauthenticated) >= _UNAUTHENTICATED_MAX:
             self._drop(unauthenticated[0])

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import socket
 import threading
+from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 import pytest
@@ -65,3 +67,53 @@ def test_a_thread_that_fails_in_any_way_is_heard() -> None:
         "I901",
         "internal error while reading input: ValueError: True True",
     )
+
+
+def read_all(inflow: SocketInflow, wanted: bytes) -> None:
+    """Read until the wanted bytes have come, and no others."""
+    came = b""
+    while came != wanted:
+        came += inflow.read(100, 1.0) or b""
+        assert wanted.startswith(came)
+
+
+def test_connections_that_send_nothing_keep_no_other_waiting() -> None:
+    inflow = SocketInflow(("127.0.0.1", 0), ends_with_connection=False)
+    with ExitStack() as stack:
+
+        def connect() -> socket.socket:
+            return stack.enter_context(socket.create_connection(inflow.address))
+
+        idle = [connect() for _ in range(8)]
+        first = connect()
+        first.sendall(b"1\n")
+        read_all(inflow, b"1\n")
+        second = connect()
+        second.sendall(b"3\n")
+        for _ in range(100):  # those that are waiting are not closed for them
+            idle.append(connect())
+            assert inflow.read(100, 1.0) is None
+        first.sendall(b"2\n")
+        first.close()
+        read_all(inflow, b"2\n3\n")
+    inflow.close()
+
+
+@pytest.mark.parametrize("number", [errno.EMFILE, errno.ECONNABORTED])
+def test_a_connection_that_cannot_be_accepted_ends_no_input(
+    number: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    accept, failures = socket.socket.accept, [OSError(number, os.strerror(number))]
+
+    def fails_once(listener: socket.socket) -> object:
+        if failures:
+            raise failures.pop()
+        return accept(listener)
+
+    inflow = SocketInflow(("127.0.0.1", 0), ends_with_connection=False)
+    monkeypatch.setattr(socket.socket, "accept", fails_once)
+    with socket.create_connection(inflow.address) as peer:
+        peer.sendall(b"1\n")
+        read_all(inflow, b"1\n")
+    assert not failures
+    inflow.close()
