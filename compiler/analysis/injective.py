@@ -67,6 +67,8 @@ def _numbered_column(case: Case, below: Plan) -> int | None:
         column, value = condition.arguments
         if not (isinstance(value, Literal) and isinstance(result, Literal)):
             return None
+        if column.type != value.type:
+            return None
         columns.add(column)
         results.setdefault(value.value, result.value)
     (column, *others) = columns

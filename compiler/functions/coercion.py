@@ -22,8 +22,13 @@ its elements are coerced, as are the fields of `ROW(1, 'a')`, and the keys and v
 `MAP['a', 1]`.  A ROW converts to a ROW with as many fields if each field converts; names do not matter.  An
 ARRAY of rows converts if the rows do, a MAP if its keys and values do.
 
+Where several values get a common type, and no DECIMAL has the whole digits of some and the fractions of
+others, it is the one of 38 digits with all fractions: DECIMAL(38, 6) of DECIMAL(38, 2) and DECIMAL(38, 6).
+A value with more whole digits than that fails its row (`aligns`).  Comparisons need no common type, and are
+exact.
+
 Every implicit coercion becomes an explicit `Cast` in the plan, or a literal of the new type; none of
-them can fail, except at the ends of the range of times, where an offset leads out of it.  All other
+the others can fail, except at the ends of the range of times, where an offset leads out of it.  All other
 conversions need a CAST in the query.
 """
 
@@ -36,8 +41,17 @@ from typing import TYPE_CHECKING, Final, TypeGuard
 
 from fsql.compiler.expression import Call, Cast, Expression, Literal
 from fsql.compiler.functions.casts import cast_value
-from fsql.compiler.functions.decimals import as_decimal, decimal_of_double, union_type
-from fsql.compiler.functions.failure import RowFailure, TimestampRangeFailure
+from fsql.compiler.functions.decimals import (
+    as_decimal,
+    common_decimal,
+    decimal_of_double,
+    union_type,
+)
+from fsql.compiler.functions.failure import (
+    OutOfRangeFailure,
+    RowFailure,
+    TimestampRangeFailure,
+)
 from fsql.compiler.sqltypes import (
     CLOCK_TIMES,
     INTEGER_RANGES,
@@ -86,6 +100,23 @@ def coercible(source: SqlType, target: SqlType) -> bool:  # noqa: PLR0911 - one 
     return source.numeric and target.numeric and _number_coercible(source.kind, target.kind)
 
 
+def aligns(source: SqlType, target: SqlType) -> bool:
+    """Return whether values of `source` convert to `target`, the common type of several, without a CAST.
+
+    In addition to what is coercible: a number converts to a DECIMAL with its fraction, and fails if it has
+    more whole digits.
+    """
+    if coercible(source, target):
+        return True
+    if source.fields and len(source.fields) == len(target.fields):
+        return all(map(aligns, source.field_types, target.field_types))
+    if source.kind is target.kind and source.element is not None and target.element is not None:
+        rows = source.contains(Kind.ROW) and target.contains(Kind.ROW)
+        return rows and aligns(source.element, target.element)
+    number = as_decimal(source)
+    return number is not None and target.kind is Kind.DECIMAL and number.scale <= target.scale
+
+
 def _number_coercible(source: Kind, target: Kind) -> bool:
     if target in INTEGER_RANGES:
         return source in INTEGER_RANGES and has_range_of(target, source)
@@ -111,7 +142,7 @@ def passes(source: SqlType, target: SqlType) -> bool:
 
 
 def common_type(types: Sequence[SqlType]) -> SqlType | None:
-    """Return the least type that all of `types` coerce to; None if no type is.
+    """Return the least type that all of `types` align with; None if no type is.
 
     >>> from fsql.compiler.sqltypes import BIGINT, DOUBLE, INT, NULL, STRING
     >>> str(common_type([INT, NULL, DOUBLE]))
@@ -148,13 +179,13 @@ def _wider(left: SqlType, right: SqlType) -> SqlType | None:
 
 
 def _number_of_both(left: SqlType, right: SqlType) -> SqlType | None:
-    """Return the least signed integer type, otherwise the least DECIMAL, that has the values of both."""
+    """Return the least signed integer type that has the values of both, otherwise their common DECIMAL."""
     if {left.kind, right.kind} <= INTEGER_RANGES.keys():
         for kind in _SIGNED:
             if has_range_of(kind, left.kind) and has_range_of(kind, right.kind):
                 return SqlType(kind)
     given, other = as_decimal(left), as_decimal(right)
-    return given and other and union_type(given, other)
+    return given and other and common_decimal(given, other)
 
 
 _SIGNED: Final = tuple(kind for kind, (least, _) in INTEGER_RANGES.items() if least < 0)
@@ -257,13 +288,13 @@ def constructs_map(expression: Expression, target: SqlType) -> TypeGuard[Call]:
 def coerce(expression: Expression, target: SqlType) -> Expression:
     """Return `expression` as a value of `target`; itself if it has that type.
 
-    The caller has checked `accepts(expression, target)`.
+    The caller has checked `accepts(expression, target)`, or found `target` as a common type.
     """
     if expression.type == target:
         return expression
-    assert accepts(expression, target)
+    assert accepts(expression, target) or aligns(expression.type, target)
     if isinstance(expression, Literal):
-        with suppress(TimestampRangeFailure):
+        with suppress(TimestampRangeFailure, OutOfRangeFailure):
             written = as_written(expression.value, target)
             value = cast_value(written, expression.type, target)
             return Literal(target, expression.nullable, value)

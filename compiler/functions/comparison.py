@@ -8,9 +8,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from fsql.compiler.functions.decimals import alike, as_decimal, union_type
 from fsql.compiler.functions.ordering import compare
-from fsql.compiler.functions.signature import Function, Nullability, Signature, TypeVariable
-from fsql.compiler.sqltypes import BOOLEAN
+from fsql.compiler.functions.signature import (
+    Function,
+    Match,
+    Nullability,
+    Signature,
+    TypeVariable,
+)
+from fsql.compiler.sqltypes import BOOLEAN, SqlType
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -30,7 +37,20 @@ def _comparison(name: str, spellings: tuple[str, ...], holds: Callable[[int], bo
     signature = Signature(
         (variable, variable), BOOLEAN, lambda left, right: holds(compare(left, right))
     )
-    return Function(name, spellings, (signature,))
+
+    def of_decimals(arguments: tuple[SqlType, ...]) -> Match | None:
+        """Return the exact comparison of numbers for which there is no type that has the values of both."""
+        left, right = (as_decimal(argument) for argument in arguments)
+        if left is None or right is None or union_type(left, right) is not None:
+            return None
+        of_left, of_right = alike(left, right)
+
+        def scalar(a: int, b: int) -> bool:
+            return holds(compare(a * of_left, b * of_right))
+
+        return Match(Signature((left, right), BOOLEAN, scalar), (left, right), BOOLEAN)
+
+    return Function(name, spellings, (signature,), of_decimals=of_decimals)
 
 
 def _extreme(name: str, spelling: str, *, sign: int) -> Function:

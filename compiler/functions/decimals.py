@@ -63,6 +63,24 @@ def union_type(left: SqlType, right: SqlType) -> SqlType | None:
     return decimal_type(precision, scale) if precision <= DECIMAL_DIGITS_MAX else None
 
 
+def common_decimal(left: SqlType, right: SqlType) -> SqlType:
+    """Return the least DECIMAL that has the values of both, or the one of 38 digits with all their fractions.
+
+    Values with more whole digits than the latter has fail where they are converted; no fraction is rounded.
+
+    >>> print(common_decimal(decimal_type(38, 2), decimal_type(38, 6)))
+    DECIMAL(38, 6)
+    """
+    whole = union_type(left, right)
+    return whole or decimal_type(DECIMAL_DIGITS_MAX, max(left.scale, right.scale))
+
+
+def alike(left: SqlType, right: SqlType) -> tuple[int, int]:
+    """Return the factors that give numbers of two types of DECIMAL the same unit."""
+    scale = max(left.scale, right.scale)
+    return 10 ** (scale - left.scale), 10 ** (scale - right.scale)
+
+
 def round_quotient(numerator: int, denominator: int) -> int:
     """Return the quotient, rounded half away from zero.
 

@@ -11,7 +11,7 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
-from fsql.compiler.functions.coercion import common_type, passes
+from fsql.compiler.functions.coercion import aligns, common_type, passes
 from fsql.compiler.records import dataclass
 from fsql.compiler.sqltypes import (
     INTEGER_RANGES,
@@ -188,9 +188,10 @@ def _fit(
         argument if parameter is TypeVariable.EACH else _substitute(parameter, stood_for)
         for parameter, argument in zip(parameters, arguments, strict=True)
     )
-    fits = all(passes(argument, target) for argument, target in zip(arguments, types, strict=True))
-    if not fits:
-        return None
+    for parameter, argument, target in zip(parameters, arguments, types, strict=True):
+        aligned = isinstance(parameter, TypeVariable) and aligns(argument, target)
+        if not (aligned or passes(argument, target)):
+            return None
     if not isinstance(signature.result, TypeVariable):
         # Digits of fraction show in a result only, and every time is a value of the type without them.
         types = tuple(map(_as_given, types, arguments))

@@ -71,6 +71,8 @@ if TYPE_CHECKING:
     from fsql.compiler.schema import Schema
     from fsql.compiler.sqltypes import SqlType
 
+FINE: Final = decimal_type(38, 30)
+"""With the other types of DECIMAL, no type has the values of both."""
 DECIMALS: Final = (decimal_type(12, 2), decimal_type(38, 9), decimal_type(20, 0))
 SMALL: Final = (TINYINT, SMALLINT, FLOAT)
 UNSIGNED: Final = (UTINYINT, USMALLINT, UINT, UBIGINT)
@@ -318,9 +320,9 @@ class ExpressionMaker:
         return variable_types(self.random.choice(fitting))
 
     def of_decimals(self, type_: SqlType, depth: int) -> Expression:
-        """Return a cast of arithmetic of numbers, at least one of which is a DECIMAL."""
+        """Return a cast of arithmetic of numbers, one of which is a DECIMAL, or a choice by a comparison."""
         function = self.random.choice([each for each in FUNCTIONS.values() if each.of_decimals])
-        given = [self.random.choice(DECIMALS), self.random.choice((*DECIMALS, INT, BIGINT))]
+        given = [self.random.choice(DECIMALS), self.random.choice((*DECIMALS, INT, FINE, BIGINT))]
         match = match_signature(function, given) or match_signature(function, given[:1])
         assert match is not None
         arguments = tuple(self.expression(each, depth) for each in given)[: len(match.parameters)]
@@ -329,6 +331,9 @@ class ExpressionMaker:
             for each, wanted in zip(arguments, match.parameters, strict=True)
         )
         call = Call(match.result, nullable=True, function=function.name, arguments=coerced)
+        if match.result == BOOLEAN:
+            results = [self.expression(type_, depth) for _ in range(2)]
+            return Case(type_, nullable=True, branches=((call, results[0]),), otherwise=results[1])
         return call if call.type == type_ else Cast(type_, nullable=True, argument=call)
 
     def variable(self, signature: Signature, type_: SqlType) -> SqlType:

@@ -73,6 +73,24 @@ CORNERS = (
         "x STRING, y ARRAY<BIGINT>",
         ('{"x":"a","y":[2]}', '{"x":"b","y":[2,1]}'),
     ),
+    Corner(
+        "decimals without a common type are compared as the numbers that they are",
+        "SELECT s, CAST(s AS DECIMAL(38, 2)) > CAST(d AS DECIMAL(38, 38)) AS x FROM t"
+        " WHERE CAST(s AS DECIMAL(38, 2)) <> CAST(d AS DECIMAL(38, 38))",
+        ((1, 0.5, "0.50"), (2, 1e-38, "0"), (3, -0.5, "999999999999999999999999999999999999.99")),
+        "x STRING, y BOOLEAN",
+        (
+            '{"x":"0","y":false}',
+            '{"x":"999999999999999999999999999999999999.99","y":true}',
+        ),
+    ),
+    failing(
+        "of numbers brought together the one that is too great",
+        "SELECT v, CAST(COALESCE(CAST(s AS DECIMAL(38, 2)), CAST(d AS DECIMAL(38, 38)))"
+        " AS BIGINT) FROM t",
+        ((1, 0.5, "10"),),
+        502,
+    ),
     failing("of two expressions the left", "SELECT CAST(s AS BIGINT), v / 0 FROM t", BAD_TEXT, 503),
     failing(
         "of two expressions the left again", "SELECT v / 0, CAST(s AS INT) FROM t", BAD_TEXT, 501

@@ -48,16 +48,32 @@ DECIMAL_FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {
 """The functions of DECIMAL, over rationals."""
 
 
+COMPARISONS: Final[dict[str, Callable[[Any, Any], bool]]] = {
+    "eq": lambda a, b: a == b,
+    "ne": lambda a, b: a != b,
+    "lt": lambda a, b: a < b,
+    "le": lambda a, b: a <= b,
+    "gt": lambda a, b: a > b,
+    "ge": lambda a, b: a >= b,
+}
+"""The comparisons of rationals, whatever the scales of their types."""
+
+
+def rationals(expression: Call, values: Sequence[Any]) -> list[Fraction]:
+    """Return the arguments of a call, which are DECIMAL, as the numbers that they stand for."""
+    return [
+        Fraction(value, 10**argument.type.scale)
+        for value, argument in zip(values, expression.arguments, strict=True)
+    ]
+
+
 def decimal_result(expression: Call, values: Sequence[Any]) -> int:
     """Return a result of DECIMAL arithmetic: the exact rational, rounded to the type's scale.
 
     Raises:
         FailureError: it divides by zero, or has too many digits.
     """
-    numbers = [
-        Fraction(value, 10**argument.type.scale)
-        for value, argument in zip(values, expression.arguments, strict=True)
-    ]
+    numbers = rationals(expression, values)
     if expression.function in {"divide", "modulo"} and numbers[1] == 0:
         raise FailureError(DIVISION_BY_ZERO)
     return as_decimal(DECIMAL_FUNCTIONS[expression.function](*numbers), expression.type)

@@ -27,9 +27,11 @@ from fsql.compiler.sqltypes import (
     Kind,
 )
 from fsql.tests.reference.decimals import (
+    COMPARISONS,
     DECIMAL_FUNCTIONS,
     decimal_result,
     half_away_from_zero,
+    rationals,
 )
 from fsql.tests.reference.failure import (
     DIVISION_BY_ZERO,
@@ -119,6 +121,8 @@ def call(  # noqa: C901, PLR0911 - one a kind
             return call_in_python(expression, values)
         if expression.type.kind is Kind.DECIMAL and function in DECIMAL_FUNCTIONS:
             return decimal_result(expression, values)
+        if function in COMPARISONS and {each.type.kind for each in arguments} == {Kind.DECIMAL}:
+            return COMPARISONS[function](*rationals(expression, values))
         if function == "json_string":
             return json_text(values[0], arguments[0].type)
         octets = [argument.type.kind is Kind.BYTES for argument in arguments]

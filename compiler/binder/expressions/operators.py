@@ -21,7 +21,9 @@ from fsql.compiler.functions.casts import castable
 from fsql.compiler.functions.coercion import (
     OF_QUOTED,
     accepts,
+    aligns,
     coerce,
+    coercible,
     common_type,
     constructs_array,
     constructs_map,
@@ -108,7 +110,8 @@ def unify(
 ) -> list[Expression]:
     """Return the operands coerced to their common type.
 
-    If they are only `compared`, their types may differ in digits of fraction: TIMESTAMP(3) and TIMESTAMP.
+    If they are only `compared`, their types may differ: in digits of fraction, as TIMESTAMP(3) and TIMESTAMP;
+    and numbers for which no DECIMAL has the values of all are compared as they are.
 
     Raises:
         Refusal: E206 if there is none, E215 for text that cannot be read as the expected time.
@@ -133,8 +136,12 @@ def unify(
             common, common_span = wider, span
     if compared:
         common = common.without_fraction
+        if common.kind is Kind.DECIMAL and not all(
+            coercible(each.type, common) for each, _ in operands
+        ):
+            return [each for each, _ in operands]
     for expression, span in operands:
-        if not accepts(expression, common):
+        if not (accepts(expression, common) or aligns(expression.type, common)):
             raise _unreadable(expression, common, span)
     alike = compared and common.contains(*CLOCK_TIMES)
     return [

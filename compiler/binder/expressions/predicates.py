@@ -10,6 +10,7 @@ from fsql.compiler.binder.expressions.operators import call, combine_balanced, m
 from fsql.compiler.binder.expressions.pseudo_columns import compared_with_text
 from fsql.compiler.binder.report import refusal
 from fsql.compiler.expression import Expression, InSet, Literal
+from fsql.compiler.functions.coercion import coerce, coercible
 from fsql.compiler.sqltypes import BOOLEAN, STRUCTURED, Kind
 
 if TYPE_CHECKING:
@@ -147,6 +148,9 @@ def bind_in_list(binder: ExpressionBinder, in_list: syntax.InList) -> Expression
     """Bind `a [NOT] IN (b, c)`: adjacent constants become a set, other items become comparisons."""
     operands = [(binder.bind(item), item.span) for item in (in_list.operand, *in_list.items)]
     value, *items = unify(operands, compared=True)
+    items = [
+        coerce(item, value.type) if coercible(item.type, value.type) else item for item in items
+    ]
     found = combine_balanced("or", _membership_terms(value, items))
     return call("not", found) if in_list.negated else found
 
@@ -154,7 +158,9 @@ def bind_in_list(binder: ExpressionBinder, in_list: syntax.InList) -> Expression
 def _membership_terms(value: Expression, items: Sequence[Expression]) -> list[Expression]:
     """Return the operands of the OR that determines whether `value` is equal to one of `items`."""
     terms: list[Expression] = []
-    for are_constant, group in groupby(items, lambda item: isinstance(item, Literal)):
+    for are_constant, group in groupby(
+        items, lambda item: isinstance(item, Literal) and item.type == value.type
+    ):
         run = list(group)
         if are_constant and len(run) > 1 and value.type.kind not in {*STRUCTURED, Kind.NULL}:
             values = tuple(item.value for item in run if isinstance(item, Literal))

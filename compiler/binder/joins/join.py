@@ -19,7 +19,8 @@ from fsql.compiler.binder.relation import Relation, filter_relation
 from fsql.compiler.binder.report import refusal
 from fsql.compiler.binder.state_ttl import join_while_alive, without_times
 from fsql.compiler.diagnostics import Diagnostic, Label
-from fsql.compiler.expression import Call, ColumnRef, Expression, Literal
+from fsql.compiler.expression import Call, ColumnRef, Expression, Literal, TryCast
+from fsql.compiler.functions.coercion import coerce, coercible, common_type
 from fsql.compiler.functions.evaluate import fallible
 from fsql.compiler.functions.null_safe import instead_of_null
 from fsql.compiler.functions.time_zones import zone_of
@@ -42,7 +43,7 @@ from fsql.compiler.logical import (
 )
 from fsql.compiler.node import walk
 from fsql.compiler.records import dataclass
-from fsql.compiler.sqltypes import INT
+from fsql.compiler.sqltypes import INT, Kind
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -213,7 +214,8 @@ def equality_keys(
             if all_below(mine, width) and all_from(theirs, width):
                 other = shift_columns(theirs, -width, source_spans)
                 same = condition.function == "eq" if isinstance(condition, Call) else False
-                keys[condition] = [(mine, other)] if same else null_safe_keys(mine, other)
+                pairs = [(mine, other)] if same else null_safe_keys(mine, other)
+                keys[condition] = [keys_of_one_type(*pair) for pair in pairs]
     return keys
 
 
@@ -244,9 +246,26 @@ def null_safe_keys(one: Expression, other: Expression) -> list[tuple[Expression,
     """Return keys that are never NULL, and equal if and only if both sides are equal or both NULL."""
     if not (one.nullable and other.nullable):
         return [(one, other)]
-    instead = instead_of_null(one.type)
-    filled = call("coalesce", one, instead), call("coalesce", other, instead)
-    return [(call("is_null", one), call("is_null", other)), filled]
+    of_one, of_other = (call("coalesce", each, instead_of_null(each.type)) for each in (one, other))
+    return [(call("is_null", one), call("is_null", other)), (of_one, of_other)]
+
+
+def keys_of_one_type(one: Expression, other: Expression) -> tuple[Expression, Expression]:
+    """Return keys of the same type, equal if and only if those given are.
+
+    Of two types of DECIMAL without one that has the values of both, a number that the common type does not
+    have is equal to none on the other side.
+    """
+    common = common_type([one.type, other.type])
+    if common is None or common.kind is not Kind.DECIMAL:
+        return one, other
+    of_one, of_other = (
+        coerce(each, common)
+        if coercible(each.type, common)
+        else TryCast(common, nullable=True, argument=each)
+        for each in (one, other)
+    )
+    return of_one, of_other
 
 
 def _time_range(conditions: Sequence[Expression], left: Plan, right: Plan) -> FoundRange | None:

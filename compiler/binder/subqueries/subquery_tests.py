@@ -16,7 +16,7 @@ from fsql.compiler import syntax
 from fsql.compiler.binder.expressions.conditionals import make_case
 from fsql.compiler.binder.expressions.operators import call, combine_balanced, make_call
 from fsql.compiler.binder.expressions.predicates import INVERSE, compare
-from fsql.compiler.binder.joins.join import ZERO
+from fsql.compiler.binder.joins.join import ZERO, keys_of_one_type
 from fsql.compiler.binder.report import not_implemented, refusal
 from fsql.compiler.expression import AggregateCall, AggregateFunction, Literal
 from fsql.compiler.sqltypes import BIGINT, BOOLEAN
@@ -56,9 +56,10 @@ def test_value(test: Test, pairs: Pairs, keys: Keys, compute: Compute) -> Expres
     if isinstance(test.written, syntax.QuantifiedComparison):
         return _quantified(test.written, pairs, keys, compute)
     outer_keys, inner_keys = keys
+    compared = [keys_of_one_type(*pair) for pair in pairs]
     (found,) = compute(
-        [*(mine for mine, _ in pairs), *outer_keys],
-        [*(other for _, other in pairs), *inner_keys],
+        [*(mine for mine, _ in compared), *outer_keys],
+        [*(other for _, other in compared), *inner_keys],
         [_count(None)],
     )
     value = call("gt", found, ZERO)

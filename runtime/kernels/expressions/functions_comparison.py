@@ -12,7 +12,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from fsql.compiler.functions.decimals import alike
 from fsql.compiler.sqltypes import BOOLEAN, Kind, SqlType
+from fsql.runtime.decimals import times
 from fsql.runtime.kernels.expressions.functions_logic import choose
 from fsql.runtime.kernels.expressions.strict import (
     all_valid,
@@ -192,7 +194,24 @@ def _extreme(name: str) -> Callable[[Call], Kernel]:
 
 
 def _make_comparison(name: str) -> Callable[[Call], Kernel]:
-    return lambda call: comparison(name, call.arguments[0].type)
+    def make(call: Call) -> Kernel:
+        left, right = (argument.type for argument in call.arguments)
+        if left.kind is right.kind is Kind.DECIMAL and left.scale != right.scale:
+            return _compare_decimals(name, *alike(left, right))
+        return comparison(name, left)
+
+    return make
+
+
+def _compare_decimals(name: str, of_left: int, of_right: int) -> Kernel:
+    """Compare numbers of two units, which the factors make one."""
+    ufunc = _UFUNCS[name]
+
+    def compare(left: Array, right: Array) -> Bools:
+        result: Bools = ufunc(times(left, of_left), times(right, of_right)).astype(np.bool_)
+        return result
+
+    return total(compare)
 
 
 MAKERS: Final[dict[str, Callable[[Call], Kernel]]] = {

@@ -75,7 +75,7 @@ def _comparison(node: Call) -> _Chain | None:
         return None
     operand, constant = node.arguments
     comparable = operand.type.kind in DTYPES or operand.type.kind in TEXTUAL
-    if not comparable or not isinstance(constant, Literal):
+    if not comparable or operand.type != constant.type or not isinstance(constant, Literal):
         return None
     return _Chain(operand, _CONNECTIVE_OF[node.function], 1)
 
