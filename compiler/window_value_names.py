@@ -8,6 +8,7 @@ from typing import cast as typed
 
 from fsql.compiler import syntax
 from fsql.compiler.records import dataclass
+from fsql.compiler.syntax.names import generated_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -18,7 +19,7 @@ _CALLS: Final = frozenset({"TUMBLE", "HOP", "SESSION"})
 COLUMNS: Final = {"": "window_start", ".end": "window_end", ".time": "window_time"}
 """The columns of a window, by what follows the name of its value in the names of its three columns."""
 FIELDS: Final = {"start": "", "end": ".end"}
-TIME: Final = "window.time"
+TIME: Final = generated_name("window_time")
 """The event time of the windows of a subquery that does not return them."""
 
 _Part = TypeVar("_Part")

@@ -58,6 +58,7 @@ from fsql.compiler.binder.subqueries.subquery import (
     refuse_outer,
 )
 from fsql.compiler.functions.aggregates import AGGREGATES
+from fsql.compiler.syntax.names import generated_name
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -293,7 +294,7 @@ def _bind_for_each(
     used = sorted(named_outer(query, query, outer))
     one_row = isinstance(body, syntax.Select) and is_one_row(body)
     around = distinct_values(outer, used) if one_row else outer
-    alias = syntax.TableAlias(query.span, syntax.Identifier(query.span, "(subquery)"))
+    alias = syntax.TableAlias(query.span, syntax.Identifier(query.span, generated_name("subquery")))
     written = syntax.Derived(query.span, query, lateral=True, alias=alias)
     bind = partial(_bind_value, bind_query)
     lateral = partial(_bind_lateral, bind_query)

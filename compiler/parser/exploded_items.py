@@ -11,10 +11,9 @@ from typing import Final
 
 from fsql.compiler import syntax
 from fsql.compiler.parser.json_elements import json_array
-from fsql.compiler.syntax.names import parts
+from fsql.compiler.syntax.names import generated_name, parts
 
-_ALIAS: Final = "exploded array"
-"""A name that no relation or column of the query has."""
+_ALIAS: Final = generated_name("exploded array")
 _NAMES: Final = {"EXPLODE": "col", "UNNEST": "unnest"}
 """The functions, with the names of columns without an alias; those of JSON have their own names."""
 _CLOSED: Final = (syntax.Query, syntax.Lambda)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler import syntax
+from fsql.compiler.syntax.names import generated_name
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,7 +24,7 @@ _OBJECTS: Final = frozenset(
     f"{prefix}_EACH{suffix}" for prefix in ("JSON", "JSONB") for suffix in ("", "_TEXT")
 )
 _KEYS: Final = frozenset({"JSON_OBJECT_KEYS", "JSONB_OBJECT_KEYS"})
-_ELEMENT: Final = "an element"
+_ELEMENT: Final = generated_name("an element")
 """The parameter of a lambda, which must not hide a column of the document."""
 
 

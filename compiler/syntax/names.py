@@ -4,12 +4,21 @@ from __future__ import annotations
 
 from dataclasses import field, fields
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.records import dataclass
 
 if TYPE_CHECKING:
     from fsql.compiler.text.source import Span
+
+
+_GENERATED: Final = "\u0387"
+"""GREEK ANO TELEIA: looks like a middle dot, and is none in normal form C, in which names of a script are."""
+
+
+def generated_name(text: str) -> str:
+    """Return a name for what the script does not name; no name that a script can have is equal to it."""
+    return text + _GENERATED
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,13 +14,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler import syntax
+from fsql.compiler.syntax.names import generated_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from fsql.compiler.text.source import Span
 
-_ELEMENT: Final = "an element"
+_ELEMENT: Final = generated_name("an element")
 """The parameter of a lambda, which must not hide a column of the arguments."""
 _ORDERS: Final = ("ASC", "DESC")
 _CHARSETS: Final = {"utf8": "UTF-8", "ascii": "US-ASCII"}

@@ -18,14 +18,15 @@ from fsql.compiler.binder.references import has_running_call
 from fsql.compiler.binder.report import not_implemented, refusal
 from fsql.compiler.binder.scope import quantity_text
 from fsql.compiler.binder.subqueries.subquery import has_aggregate_call
+from fsql.compiler.syntax.names import generated_name
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from fsql.compiler.text.source import Span
 
-_ROWS: Final = "array"
-_ELEMENT: Final = "element"
+_ROWS: Final = generated_name("array")
+_ELEMENT: Final = generated_name("element")
 
 
 def as_aggregate(written: syntax.ArraySubquery) -> syntax.ScalarSubquery:

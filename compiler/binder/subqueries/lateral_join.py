@@ -56,6 +56,7 @@ from fsql.compiler.binder.subqueries.scalar_subquery import SubqueryCollector
 from fsql.compiler.binder.subqueries.subquery import Rows, bind_items_of, is_one_row, refuse_outer
 from fsql.compiler.expression import Literal
 from fsql.compiler.records import dataclass
+from fsql.compiler.syntax.names import generated_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -83,8 +84,8 @@ if TYPE_CHECKING:
         ) -> Rows: ...
 
 
-_PART: Final = "(part)"
-"""The name of a part of a set operation, which no name of a query can be."""
+_PART: Final = generated_name("part")
+"""The name of a part of a set operation."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,13 +36,14 @@ from fsql.compiler.logical import (
 )
 from fsql.compiler.row_pattern import decision_us
 from fsql.compiler.sqltypes import Kind
+from fsql.compiler.syntax.names import generated_name
 
 if TYPE_CHECKING:
     from fsql.compiler.binder.relation import Relation
     from fsql.compiler.binder.source_spans import SourceSpans
 
 
-LATEST_TIME: Final = "latest_time"
+LATEST_TIME: Final = generated_name("latest_time")
 """The name of the hidden column with the greatest of several event times."""
 KNOWN_TIME: Final = "known_time"
 """The name of the hidden column with a time that is not NULL."""

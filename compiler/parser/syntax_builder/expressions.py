@@ -7,6 +7,7 @@ from typing import cast as typed
 
 from fsql.compiler import syntax
 from fsql.compiler.diagnostics import Diagnostic, FsqlError, Label
+from fsql.compiler.syntax.names import generated_name
 from fsql.compiler.text.limits import DEPTH_MAX
 
 if TYPE_CHECKING:
@@ -145,7 +146,7 @@ def _comparison_operator(token: Token) -> syntax.ComparisonOperator:
     return typed("syntax.ComparisonOperator", "<>" if token.text == "!=" else token.text)
 
 
-_ELEMENT: Final = "element = ANY"
+_ELEMENT: Final = generated_name("element = ANY")
 
 
 def any_element(

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from fsql.compiler import syntax
 from fsql.compiler.diagnostics import Diagnostic, FsqlError, Label
+from fsql.compiler.syntax.names import generated_name
 
 if TYPE_CHECKING:
     from fsql.compiler.parser.lexer import Token
@@ -19,8 +20,7 @@ if TYPE_CHECKING:
 
 _FORCED: Final = "force_append_only"
 _OF_INTO: Final = frozenset({"type", _FORCED})
-_OPERATION: Final = "operation of force_append_only"
-"""A name that no column of the query has."""
+_OPERATION: Final = generated_name("operation of force_append_only")
 
 
 def create_sink(
