@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from fsql.runtime.ports import DeadLetter
 
+    Bools = NDArray[np.bool_]
     Ints = NDArray[np.int64]
 
 DecodedRows: TypeAlias = "tuple[list[pa.Array], Ints, list[DeadLetter]]"
@@ -125,14 +126,17 @@ class Lines:
 
     def without_empty(self) -> Lines:
         """Return the lines that are not empty, with their numbers."""
-        filled = self.ends > self.starts
-        if filled.all():
+        return self.filter(self.ends > self.starts)
+
+    def filter(self, kept: Bools) -> Lines:
+        """Return the lines that are `kept`, with their numbers."""
+        if kept.all():
             return self
         return Lines(
             self.data,
-            self.starts[filled],
-            self.ends[filled],
-            self.numbers[filled],
+            self.starts[kept],
+            self.ends[kept],
+            self.numbers[kept],
             self.byte,
             self.end_byte,
             self.end_number,
@@ -172,9 +176,8 @@ class LineJoiner(Protocol):
 class LineDecoder(Protocol):
     """Decodes lines into rows."""
 
-    @property
-    def skips_empty_lines(self) -> bool:
-        """Return whether empty lines are not rows and have no row numbers."""
+    def records(self, lines: Lines) -> Lines:
+        """Return the lines that are records; the others have no row numbers."""
 
     @property
     def record_bytes_max(self) -> int:
@@ -213,6 +216,11 @@ class SingleLineDecoder:
     """The base class of decoders for which each line is a record, and none is a header."""
 
     has_header = False
+    skips_empty_lines: bool
+
+    def records(self, lines: Lines) -> Lines:
+        """Return the lines that are records: all, or those that are not empty."""
+        return lines.without_empty() if self.skips_empty_lines else lines
 
     def make_joiner(self) -> LineJoiner | None:
         """Return None: each line is a record."""

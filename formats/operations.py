@@ -57,9 +57,12 @@ class ChangeDecoder:
         self._decoder = decoder
         self._schema = schema
         self._required = required
-        self.skips_empty_lines = decoder.skips_empty_lines
         self.record_bytes_max = decoder.record_bytes_max
         self.has_header = decoder.has_header
+
+    def records(self, lines: Lines) -> Lines:
+        """See `LineDecoder`."""
+        return self._decoder.records(lines)
 
     def make_joiner(self) -> LineJoiner | None:
         """See `LineDecoder`."""

@@ -151,7 +151,7 @@ class LineReader:
         self._ended = not block
         for cut in _cut(self._cutter, self._joiner, block):
             lines = self._without_header(cut) if self._decoder.has_header else cut
-            part = lines.without_empty() if self._decoder.skips_empty_lines else lines
+            part = self._decoder.records(lines)
             if len(part):
                 self._parts.append(part)
 

@@ -92,6 +92,10 @@ class CsvDecoder:
         # With one column, an empty line is a record with an empty field.
         self.skips_empty_lines = len(columns) > 1
 
+    def records(self, lines: Lines) -> Lines:
+        """Return the lines that are records."""
+        return lines.without_empty() if self.skips_empty_lines else lines
+
     def make_joiner(self) -> RecordJoiner:
         """Return a joiner of the lines of a record."""
         return RecordJoiner(self._dialect, self.record_bytes_max)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -9,6 +10,7 @@ import msgspec
 import numpy as np
 import pyarrow as pa
 
+from fsql.formats.debezium_json.schemas import EventSchemas
 from fsql.formats.debezium_json.unavailable import Placeholder, partial_row
 from fsql.formats.json.decoder import JsonDecoder
 from fsql.formats.json.strict import parse_object
@@ -38,6 +40,10 @@ _KINDS: Final = {"c": "+U", "r": "+U", "u": "+U", "d": "-D"}
 _KEYS: Final = (b'"payload"', b'"op"', b'"before"', b'"after"')
 _NULL: Final = b"null"
 _NO_KEY: Final = b"{}"
+_MAY_PASS: Final = re.compile(
+    rb'(?:^|\n)[ \t]*null[ \t\r]*(?:\n|$)|"op"[ \t]*:[ \t]*"m"|"payload"[ \t]*:[ \t]*null'
+)
+"""Matches lines that are passed over, and perhaps others."""
 
 
 class _Event(msgspec.Struct):
@@ -45,6 +51,7 @@ class _Event(msgspec.Struct):
     before: msgspec.Raw = msgspec.Raw(_NULL)
     after: msgspec.Raw = msgspec.Raw(_NULL)
     payload: msgspec.Raw = msgspec.Raw(_NULL)
+    schema: msgspec.Raw = msgspec.Raw(_NULL)
 
 
 _DECODE: Final = msgspec.json.Decoder(_Event).decode
@@ -93,6 +100,18 @@ class _EventDecoder(SingleLineDecoder):
 
     skips_empty_lines = True
 
+    def records(self, lines: Lines) -> Lines:
+        """Return the lines that are events of rows, or malformed.
+
+        A tombstone is NULL, and follows the event that deletes the row of its key; a message of the
+        application (kind `m`) is in the log of the database, but not in a table.
+        """
+        lines = lines.without_empty()
+        if _MAY_PASS.search(lines.span()) is None:
+            return lines
+        contents = map(lines.content, range(len(lines)))
+        return lines.filter(np.fromiter((not _passes(each) for each in contents), np.bool_))
+
     def __init__(
         self,
         columns: Schema,
@@ -104,6 +123,7 @@ class _EventDecoder(SingleLineDecoder):
         self._columns = columns[1:]
         self._placeholder = placeholder
         self._rows = JsonDecoder(columns[1:], record_bytes_max, nulled)
+        self._schemas = EventSchemas(columns[1:], nulled)
 
     @property
     def unknown_fields(self) -> int:
@@ -113,7 +133,16 @@ class _EventDecoder(SingleLineDecoder):
     @property
     def nulled_fields(self) -> int:
         """Return the number of malformed values in rows that became NULL."""
-        return self._rows.nulled_fields
+        return self._rows.nulled_fields + self._schemas.nulled_fields
+
+    def _read(self, row: bytes, image: str, event: _Event) -> bytes:
+        """Return a row of an event as format `json` reads it, by the schema of the event.
+
+        Raises:
+            MalformedError: E512, E513, E520.
+        """
+        schema = bytes(event.schema)
+        return row if schema == _NULL else self._schemas.read(row, image, schema)
 
 
 class DebeziumDecoder(_EventDecoder):
@@ -142,6 +171,7 @@ class DebeziumDecoder(_EventDecoder):
         self._needed = [column.name for column in columns[1:] if column.time_attribute]
         self._needed += [column.name for column in key]
         self._keys = JsonDecoder(key, record_bytes_max, ())
+        self._key_schemas = EventSchemas(key)
 
     def decode(self, lines: Lines, first_row: int) -> DecodedRows:
         """Return the rows of lines, none of which is empty; the first has the number `first_row`."""
@@ -185,7 +215,8 @@ class DebeziumDecoder(_EventDecoder):
         if operation == "-D":
             row = _image(event, "before")
             known = partial_row(row, None, self._columns, self._needed, self._placeholder)
-            return _Change(operation, row if known is None else known.row, _NO_KEY, None)
+            row = self._read(row if known is None else known.row, "before", event)
+            return _Change(operation, row, _NO_KEY, None)
         row = _image(event, "after")
         known = partial_row(
             row, bytes(event.before), self._columns, self._needed, self._placeholder
@@ -203,6 +234,10 @@ class DebeziumDecoder(_EventDecoder):
                 reason = "a value is left out of the event, which changes the key of its row"
                 raise MalformedError(UNAVAILABLE, reason)
         marks = None if known is None else known.marks or None
+        row = self._read(row, "after", event)
+        schema = bytes(event.schema)
+        if _NULL not in {schema, old}:
+            old = self._key_schemas.read(old, "before", schema)
         return _Change(operation, row, _NO_KEY if old == _NULL else old, marks)
 
 
@@ -251,13 +286,17 @@ class ImagesDecoder(_EventDecoder):
             MalformedError: if the record is not an event with the rows of its kind.
         """
         event = _event_of(record, self.record_bytes_max)
-        if event.op == "d":
-            return _Images("-D", None, self._whole(_image(event, "before"), None))
-        new = _image(event, "after")
+        if event.op in {"c", "r"}:
+            new = self._whole(_image(event, "after"), None)
+            return _Images("+I", self._read(new, "after", event), None)
         if event.op == "u":
-            old = self._whole(_image(event, "before"), None)
-            return _Images("+U", self._whole(new, old), old)
-        return _Images("+I", self._whole(new, None), None)
+            _image(event, "after")  # its lack is told first
+        old = self._whole(_image(event, "before"), None)
+        read = self._read(old, "before", event)
+        if event.op == "d":
+            return _Images("-D", None, read)
+        new = self._whole(_image(event, "after"), old)
+        return _Images("+U", self._read(new, "after", event), read)
 
     def _whole(self, row: bytes, other: bytes | None) -> bytes:
         """Return a row with the values that it lacks; an equal row could not be found without them.
@@ -268,6 +307,24 @@ class ImagesDecoder(_EventDecoder):
         needed = [column.name for column in self._columns]
         known = partial_row(row, other, self._columns, needed, self._placeholder)
         return row if known is None else known.row
+
+
+def _passes(record: bytes) -> bool:
+    """Return whether a record is passed over: a tombstone, or a message of the application."""
+    if _MAY_PASS.search(record) is None:
+        return False
+    if record.strip() == _NULL:
+        return True
+    try:
+        event = _DECODE(record)
+        if bytes(event.payload) != _NULL:
+            event = _DECODE(event.payload)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return False
+    images = {bytes(event.before), bytes(event.after)}
+    if images != {_NULL}:
+        return False
+    return event.op == "m" or (event.op is None and b'"payload"' in record)
 
 
 def _image(event: _Event, field: str) -> bytes:
@@ -292,16 +349,21 @@ def _event_of(record: bytes, record_bytes_max: int) -> _Event:
         MalformedError: if it is not an event of a row.
     """
     check_length(len(record), record_bytes_max)
-    if any(record.count(key) > 1 for key in _KEYS):
-        parse_object(record)  # raises the error for a duplicate key
     event = _event(record)
-    payload = bytes(event.payload)
-    if payload != _NULL:
-        event = _event(payload)
+    schema, rest = event.schema, record
+    if bytes(schema) != _NULL:
+        rest = record.replace(bytes(schema), _NULL, 1)  # which names the fields again
+    if any(rest.count(key) > 1 for key in _KEYS):
+        parse_object(record)  # raises the error for a duplicate key
+    if bytes(event.payload) != _NULL:
+        event = _event(bytes(event.payload))
+        event.schema = schema
     if event.op in _KINDS:
         return event
     reason = "there is no kind of event: c, u, r or d"
-    if event.op is not None:
+    if event.op == "t":
+        reason = "the table was truncated (t): its rows cannot be removed by one event"
+    elif event.op is not None:
         reason = f'the kind of event is "{event.op[:32]}", not c, u, r or d'
     raise MalformedError(UNKNOWN_OPERATION, reason, "op")
 
@@ -309,7 +371,7 @@ def _event_of(record: bytes, record_bytes_max: int) -> _Event:
 def _event(record: bytes) -> _Event:
     try:
         return _DECODE(record)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         parse_object(record)
         raise MalformedError(WRONG_TYPE, "the record is not a change event", "op") from error
 

@@ -24,14 +24,40 @@ FORMAT: Final = Format(
     ),
     notes="""\
 An event has the fields `op`, `before` and `after`, and others, which are ignored; it may be in a field
-`payload`, as Debezium writes it with schemas.  The rows are those of format `json`.
+`payload`, as Debezium writes it with schemas.  The rows are those of format `json`, except for values whose
+type the schema names.
 
 A table that is read with a PRIMARY KEY is the relation that the events make, as with `'changes' =
 'upsert'`: `c` (create), `u` (update) and `r` (read) add the row in `after`, `d` (delete) removes the row with
 the key of the one in `before`.  An update whose `before` has another key removes the row of that key at once;
 without `before`, or if it lacks a column of the key, the key in `after` is all there is, and the row of the
 old key stays.  So a key that is not that of the database needs whole rows in `before`: in PostgreSQL
-`REPLICA IDENTITY FULL`.  Other kinds of events are malformed rows.
+`REPLICA IDENTITY FULL`.
+
+A tombstone, which is `null`, is passed over: it follows the deletion of its row.  So is a message that an
+application has written to the log (`m`).  A truncation (`t`) is a malformed row (`FSQL-E524`), and is never
+passed over: the rows that it removes are still in the result.  Other kinds of events are malformed rows too,
+such as those of heartbeats and transactions, which have topics of their own.
+
+**Schemas.**  Where an event has a `schema` (`schemas.enable` of the JSON converter), values are read by the
+type that it names, of Debezium (`io.debezium.time.…`, `io.debezium.data.…`) or of Kafka Connect:
+
+| type | value | column |
+|---|---|---|
+| `Date` | days since 1970 | DATE, TIMESTAMP |
+| `Time`, `MicroTime`, `NanoTime` | milliseconds, microseconds, nanoseconds of a day | TIME |
+| `Timestamp`, `MicroTimestamp`, `NanoTimestamp` | the same since 1970 | TIMESTAMP |
+| `ZonedTimestamp`, `ZonedTime`, `IsoTimestamp`, `IsoTime`, `IsoDate` | text | that time in UTC |
+| `Decimal`, `VariableScaleDecimal` | an integer in Base64, with a scale | DECIMAL, any number |
+| `Bits` | octets in Base64, the lowest first | STRING (`101`), integers, BOOLEAN, BYTES |
+| `Json` | text | STRING; ROW, MAP and ARRAY get what is in the text |
+| `Enum`, `EnumSet`, `Uuid`, `Xml`, `Interval` | text | STRING |
+| `Point`, `Geometry`, `Geography` | an object | STRING: its JSON; ROW |
+| other names, `Year`, `MicroDuration` | as without a schema | |
+
+A STRING column gets a time, a day or a decimal as fsql writes it, and a column of integers the number of a
+time as it is.  This holds within arrays, maps and rows as well.  Nanoseconds are cut off.  A time in a column
+of another kind of time is a malformed row.
 
 **Values that are left out.**  PostgreSQL does not log a long value again (TOAST) if the row changes and it
 does not; Debezium writes `__debezium_unavailable_value` in its place, or what `unavailable_value` says.  The

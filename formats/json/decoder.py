@@ -289,7 +289,7 @@ class JsonDecoder(SingleLineDecoder):
             return None
         keys = len(value) if flat else _key_count(value)
         return (
-            _unknown_count(value, self._type) if keys == keys_max or _keys_differ(record) else None
+            _unknown_count(value, self._type) if keys == keys_max or keys_differ(record) else None
         )
 
     def _strict_key_count(self, rows: _Rows, line: int) -> bool:
@@ -324,7 +324,7 @@ def _key_colons(block: Octets, text: bytes) -> Bools:
     return colons
 
 
-def _keys_differ(record: bytes) -> bool:
+def keys_differ(record: bytes) -> bool:
     """Return whether all objects in a valid record have distinct keys."""
     try:
         _COMPARE_KEYS(record.decode())

@@ -24,13 +24,13 @@ SCRIPT: Final = """
 """
 EVENTS: Final = (
     '{"before":null,"after":{"k":1,"v":"é"},"op":"c","source":{"op":"c","after":1}}',
-    '{"schema":{"fields":["before","after"]},"payload":{"after":{"k":2,"v":"é"},"op":"r"}}',
+    '{"schema":{"fields":[{"field":"before"},{"field":"after"}]},"payload":{"after":{"k":2,"v":"é"},"op":"r"}}',
     '{"before":{"k":2},"after":{"k":2,"v":"b"},"op":"u"}',
     '{"before":{"k":1},"op":"d"}',
 )
 MALFORMED: Final = (
     ("nothing", "FSQL-E511", ""),
-    ("null", "FSQL-E519", ""),
+    ("[null]", "FSQL-E519", ""),
     ('{"after":{"k":1}}', "FSQL-E524", "op"),
     ('{"after":{"k":1},"op":"t"}', "FSQL-E524", "op"),
     ('{"after":{"k":1},"op":5}', "FSQL-E513", "op"),
@@ -96,7 +96,7 @@ def test_malformed_events_are_rejects(among: tuple[str, ...], tmp_path: Path) ->
     assert [each["row"] for each in rejects] == [len(among) + i for i in range(len(MALFORMED))]
     assert [each["reason"] for each in rejects if each["code"] == "FSQL-E524"] == [
         "there is no kind of event: c, u, r or d",
-        'the kind of event is "t", not c, u, r or d',
+        "the table was truncated (t): its rows cannot be removed by one event",
     ]
 
 
@@ -523,3 +523,46 @@ def test_a_version_has_the_values_that_its_event_leaves_out(tmp_path: Path) -> N
     ]
     (reject,) = map(json.loads, (tmp_path / "rejects").read_text().splitlines())
     assert (reject["row"], reject["code"]) == (3, "FSQL-E527")
+
+
+def test_tombstones_and_messages_are_passed_over(tmp_path: Path) -> None:
+    assert run_without_key(
+        tmp_path,
+        '{"after":{"k":1,"v":"\\"op\\":\\"m\\""},"op":"c"}',
+        "null",
+        " null\t",
+        '{"schema":null,"payload":null}',
+        '{"op":"m","ts_ms":1,"source":{},"message":{"prefix":"x","content":"eA=="}}',
+        '{"schema":{"type":"struct"},"payload":{"op":"m","message":{}}}',
+        '{"after":{"k":2,"v":"null"},"op":"c","x":{"op":"m","payload":null}}',
+        '{"op":"m"',
+        '{"ts_ms":1}',
+        '{"status":"BEGIN","id":"1:2","event_count":null}',
+        "null",
+    ) == [
+        r'{"op":"+I","k":1,"v":"\"op\":\"m\""}',
+        '{"op":"+I","k":2,"v":"null"}',
+    ]
+    rejects = [json.loads(line) for line in (tmp_path / "rejects").read_text().splitlines()]
+    assert [(each["row"], each["line"], each["code"]) for each in rejects] == [
+        (2, 8, "FSQL-E511"),
+        (3, 9, "FSQL-E524"),
+        (4, 10, "FSQL-E524"),
+    ]
+
+
+def test_a_malformed_value_is_null_in_both_rows(tmp_path: Path) -> None:
+    (tmp_path / "u").write_text(
+        '{"after":{"k":1,"n":null},"op":"c"}\n'
+        '{"before":{"k":1,"n":"x"},"after":{"k":1,"n":[5]},"op":"u"}\n'
+        '{"before":{"k":"x","n":2},"after":{"k":1,"n":3},"op":"u"}\n'
+        '{"before":{"k":1,"n":true},"op":"d"}\n'
+    )
+    script = WITHOUT_KEY.replace("v STRING", "n BIGINT").replace("k, v", "k, n")
+    fsql.Session(base_directory=tmp_path, parameters={"on_error": "null_field"}).run(script)
+    assert (tmp_path / "o").read_text().splitlines() == [
+        '{"op":"+I","k":1,"n":null}',
+        '{"op":"-D","k":1,"n":null}',
+    ]
+    (reject,) = map(json.loads, (tmp_path / "rejects").read_text().splitlines())
+    assert (reject["row"], reject["code"], reject["field"]) == (2, "FSQL-E513", "k")
