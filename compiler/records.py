@@ -1,13 +1,14 @@
 """Dataclasses that are quick to define.
 
 `dataclasses.dataclass` compiles up to eight methods of each class when the class is defined, in 0.3 ms of the
-processor.  A command defines some 400 such classes, and makes instances of a quarter of them.  With
-`dataclass` of this module, `__init__` is compiled when the first instance is made, and the other methods are
-closures over the names of the fields: a definition takes a fifth of the time
+processor.  A command defines some 400 such classes, makes instances of a third of them, and of most of these
+only a few.  With `dataclass` of this module, the methods are closures over the fields, and `__init__` is
+compiled when a class has `_FEW` instances: a definition takes a tenth of the time
 (`docs/decisions/0071-commands-import-what-they-need.md`).
 
 Classes mean what they mean with the standard library, whose `field`, `fields` and `replace` work with them.
-The arguments that nothing here uses are left out: `order`, `unsafe_hash`, `kw_only`, `match_args`.
+The arguments that nothing here uses are left out: `order`, `unsafe_hash`, `kw_only`, `match_args`, and so are
+`InitVar` and `KW_ONLY`.  Annotations are strings, as with `from __future__ import annotations`.
 """
 
 from __future__ import annotations
@@ -18,7 +19,17 @@ if TYPE_CHECKING:  # to the type checker, the classes are those of the standard 
     from dataclasses import dataclass as dataclass  # noqa: PLC0414 - exported
 else:
     import dataclasses
+    from dataclasses import MISSING
     from reprlib import recursive_repr
+
+    _FEW = 16
+    """How many instances a class has before its `__init__` is compiled, which takes as long as dozens."""
+
+    @dataclasses.dataclass(init=False, repr=False, eq=False, match_args=False)
+    class _Plain:
+        pass
+
+    _PARAMS = _Plain.__dataclass_params__
 
     def dataclass(kind=None, /, *, eq=True, frozen=False, slots=False):
         """Return the class as a dataclass; the arguments are those of the standard library."""
@@ -29,55 +40,147 @@ else:
         return define if kind is None else define(kind)
 
     def _define(kind, eq, frozen, slots):
-        defined = kind.__dict__
-        own = {name for name in ("__init__", "__repr__", "__eq__") if name in defined}
-        own_hash = "__hash__" in defined and not ("__eq__" in own and defined["__hash__"] is None)
+        own = set(kind.__dict__)
+        if "__eq__" in own and kind.__dict__["__hash__"] is None:
+            own.remove("__hash__")  # Python has set it because there is `__eq__`
         if kind.__doc__ is None:
             kind.__doc__ = kind.__name__  # the standard library would derive a signature for it
-        kind = dataclasses.dataclass(init=False, repr=False, eq=False, slots=slots)(kind)
-        fields = dataclasses.fields(kind)
-        if "__init__" not in own:
-            kind.__init__ = _first_init(kind, frozen, slots)
-        if "__repr__" not in own:
-            kind.__repr__ = _repr_of([field.name for field in fields if field.repr])
+        fields = _fields_of(kind)
+        names = [field.name for field in fields]
+        kind.__dataclass_params__ = _PARAMS
+        if slots:
+            kind = _with_slots(kind, names)
+        values = _values_of([field.name for field in fields if field.compare])
+        methods = {
+            "__match_args__": tuple([field.name for field in fields if field.init]),
+            "__init__": _first_init(kind, fields, frozen, slots),
+            "__repr__": _repr_of([field.name for field in fields if field.repr]),
+        }
         if eq:
-            values = _values_of([field.name for field in fields if field.compare])
-            if "__eq__" not in own:
-                kind.__eq__ = _eq_by(values)
-            if not own_hash:
-                kind.__hash__ = _hash_by(values) if frozen else None
+            methods |= {"__eq__": _eq_by(values), "__hash__": _hash_by(values) if frozen else None}
+        if frozen and slots and "__getstate__" not in own:
+            methods |= {"__getstate__": _get_state, "__setstate__": _set_state}
+        for name in methods.keys() - own:
+            setattr(kind, name, methods[name])
         if frozen:
-            names = frozenset(field.name for field in fields)
             kind.__setattr__ = _refuse_assignment(kind, names)
             kind.__delattr__ = _refuse_deletion(kind, names)
-            if slots and "__getstate__" not in defined:
-                kind.__getstate__, kind.__setstate__ = _get_state, _set_state
         return kind
 
-    def _first_init(kind, frozen, slots):
-        """Return an `__init__` that replaces itself by one that is compiled for the fields."""
+    def _fields_of(kind):
+        """Return the fields of a class and of its bases, and set `__dataclass_fields__`."""
+        fields = {}
+        for base in kind.__mro__[-1:0:-1]:
+            fields.update(base.__dict__.get("__dataclass_fields__", {}))
+        for name, annotation in kind.__dict__.get("__annotations__", {}).items():  # noqa: RUF063 - takes longer
+            if annotation.startswith("ClassVar"):
+                continue
+            default = kind.__dict__.get(name, MISSING)
+            if isinstance(default, dataclasses.Field):
+                field = default
+                if field.default is MISSING:
+                    delattr(kind, name)
+                else:
+                    setattr(kind, name, field.default)
+            else:
+                field = dataclasses.field(default=default)
+            if field.default.__class__.__hash__ is None:
+                raise ValueError(
+                    f"mutable default for field {name} is not allowed: use default_factory"
+                )
+            field.name, field.type, field.kw_only = name, annotation, False
+            field._field_type = dataclasses._FIELD  # noqa: SLF001 - `dataclasses.fields` looks for it
+            fields[name] = field
+        kind.__dataclass_fields__ = fields
+        return list(fields.values())
+
+    def _with_slots(kind, names):
+        """Return the same class with slots for the fields, except those of its bases."""
+        inherited = {
+            slot for base in kind.__mro__[1:] for slot in base.__dict__.get("__slots__", ())
+        }
+        namespace = {
+            key: value
+            for key, value in kind.__dict__.items()
+            if key not in names and key not in {"__dict__", "__weakref__"}
+        }
+        namespace["__slots__"] = tuple([name for name in names if name not in inherited])
+        with_slots = type(kind)(kind.__name__, kind.__bases__, namespace)
+        with_slots.__qualname__ = kind.__qualname__
+        return with_slots
+
+    def _first_init(kind, fields, frozen, slots):
+        """Return an `__init__` that replaces itself by a compiled one when there are some instances."""
+        names = [field.name for field in fields if field.init]
+        others = [
+            field
+            for field in fields
+            if not field.init
+            and (field.default_factory is not MISSING or (slots and field.default is not MISSING))
+        ]
+        by_name = {field.name: field for field in fields}
+        known = frozenset(names)
+        assign = object.__setattr__ if frozen else setattr
+        left = _FEW
 
         def __init__(self, *args, **kwargs):  # noqa: N807
-            kind.__init__ = _compiled_init(kind, frozen, slots)
-            kind.__init__(self, *args, **kwargs)
+            nonlocal left
+            left -= 1
+            values = dict(zip(names, args))  # noqa: B905 - there may be fewer
+            missing = [name for name in names if name not in values and name not in kwargs]
+            if (
+                left < 0
+                or len(args) > len(names)
+                or not kwargs.keys() <= known
+                or not values.keys().isdisjoint(kwargs)
+                or any(not _has_default(by_name[name]) for name in missing)
+            ):
+                # It is needed often, or raises the error for these arguments.
+                kind.__init__ = _compiled_init(kind, fields, frozen, slots)
+                kind.__init__(self, *args, **kwargs)
+                return
+            values.update(kwargs)
+            for name in names:
+                value = values[name] if name in values else _default_of(by_name[name])
+                assign(self, name, value)
+            for field in others:
+                assign(self, field.name, _default_of(field))
+            if has_post_init:
+                self.__post_init__()
 
+        has_post_init = hasattr(kind, "__post_init__")
         return __init__
 
-    def _compiled_init(kind, frozen, slots):
-        namespace = {"__annotations__": {}}
-        for field in dataclasses.fields(kind):
-            namespace["__annotations__"][field.name] = object
-            namespace[field.name] = dataclasses.field(
-                default=field.default,
-                default_factory=field.default_factory,
-                init=field.init,
-            )
+    def _has_default(field):
+        return field.default is not MISSING or field.default_factory is not MISSING
+
+    def _default_of(field):
+        return field.default if field.default_factory is MISSING else field.default_factory()
+
+    def _compiled_init(kind, fields, frozen, slots):
+        """Return the `__init__` for the fields, compiled from its text."""
+        scope = {"assign": object.__setattr__, "unset": MISSING}
+        parameters, body = ["self"], []
+        for number, field in enumerate(fields):
+            value = field.name
+            default, make = f"default_{number}", f"make_{number}"
+            scope |= {default: field.default, make: field.default_factory}
+            if field.default_factory is not MISSING:
+                parameters += [f"{value}=unset"] if field.init else []
+                value = f"{make}() if {value} is unset else {value}" if field.init else f"{make}()"
+            elif field.init:
+                parameters.append(value if field.default is MISSING else f"{value}={default}")
+            elif slots and field.default is not MISSING:
+                value = default
+            else:
+                continue
+            name = field.name
+            body.append(f"assign(self, {name!r}, {value})" if frozen else f"self.{name} = {value}")
         if hasattr(kind, "__post_init__"):
-            namespace["__post_init__"] = kind.__post_init__
-        namespace["__doc__"] = kind.__doc__
-        fields_only = type(kind.__name__, (), namespace)
-        make = dataclasses.dataclass(repr=False, eq=False, frozen=frozen, slots=slots)
-        init = make(fields_only).__init__
+            body.append("self.__post_init__()")
+        lines = "\n ".join(body) or "pass"
+        exec(f"def __init__({', '.join(parameters)}):\n {lines}", scope)  # noqa: S102 - the names of our fields
+        init = scope["__init__"]
         init.__qualname__ = f"{kind.__qualname__}.__init__"
         return init
 
