@@ -8,26 +8,12 @@ from typing import TYPE_CHECKING, TextIO, TypedDict, Unpack
 import click
 
 from fsql import __version__
-from fsql.benchmarks.commands import bench
 from fsql.compiler.statistics import TICK_SECONDS
 from fsql.console import exit_codes
-from fsql.console.check_command import check
-from fsql.console.cluster_commands import (
-    agent,
-    cluster_directory,
-    doctor,
-    down,
-    job,
-    machine_agent,
-    ps,
-    up,
-)
-from fsql.console.commands import Commands, pass_reporter
-from fsql.console.compile_command import compile_
-from fsql.console.completion_command import completion
-from fsql.console.datagen_command import datagen
+from fsql.console.commands import ImportedCommands, pass_reporter
 from fsql.console.flags import (
     auto,
+    cluster_directory,
     coordination,
     coordination_credentials,
     define,
@@ -42,27 +28,11 @@ from fsql.console.flags import (
     tick_seconds,
     workers,
 )
-from fsql.console.fmt_command import fmt
-from fsql.console.job_commands import COMMANDS
-from fsql.console.keys_commands import keys as keys_group
-from fsql.console.merge_command import merge
-from fsql.console.process_commands import coordinator, fork_server, worker
-from fsql.console.project.config_command import config
-from fsql.console.project.init_command import init
 from fsql.console.project.scripts import one_script
 from fsql.console.project.settings import WITH_SETTINGS, attach_settings, settings_of
-from fsql.console.reference_commands import connectors, explain_error
 from fsql.console.run_flags import RunFlags, needs_processes, run_with_flags
-from fsql.console.shell_command import shell
-from fsql.console.sim_commands import sim
-from fsql.console.snapshot_commands import snapshot
 from fsql.console.standard_output import FORMATS as STANDARD_OUTPUT_FORMATS
 from fsql.console.state_of_job import any_state, job_instead
-from fsql.console.stats_command import stats
-from fsql.console.test_command import test
-from fsql.console.tick_commands import tick
-from fsql.console.top.command import top
-from fsql.console.zookeeper_command import zookeeper
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -81,6 +51,51 @@ _policy = click.option(
     type=click.Choice(_POLICIES),
     help="How stateful operators handle disorder. Default: chosen for each operator.",
 )
+
+
+_MODULES = {
+    "fsql.benchmarks.commands": ("bench",),
+    "fsql.console.check_command": ("check",),
+    "fsql.console.cluster_commands": (
+        "agent",
+        "doctor",
+        "down",
+        "job",
+        "machine-agent",
+        "ps",
+        "up",
+    ),
+    "fsql.console.compile_command": ("compile",),
+    "fsql.console.completion_command": ("completion",),
+    "fsql.console.datagen_command": ("datagen",),
+    "fsql.console.fmt_command": ("fmt",),
+    "fsql.console.job_commands": (
+        "deploy",
+        "drop",
+        "list",
+        "logs",
+        "rename",
+        "restart",
+        "script",
+        "status",
+        "stop",
+    ),
+    "fsql.console.keys_commands": ("keys",),
+    "fsql.console.merge_command": ("merge",),
+    "fsql.console.process_commands": ("coordinator", "fork-server", "worker"),
+    "fsql.console.project.config_command": ("config",),
+    "fsql.console.project.init_command": ("init",),
+    "fsql.console.reference_commands": ("connectors", "explain-error"),
+    "fsql.console.shell_command": ("shell",),
+    "fsql.console.sim_commands": ("sim",),
+    "fsql.console.snapshot_commands": ("snapshot",),
+    "fsql.console.stats_command": ("stats",),
+    "fsql.console.test_command": ("test",),
+    "fsql.console.tick_commands": ("tick",),
+    "fsql.console.top.command": ("top",),
+    "fsql.console.zookeeper_command": ("zookeeper",),
+}
+"""The commands that are not in this module, by their modules, which are imported when one is needed."""
 
 
 def _run_options(
@@ -108,7 +123,8 @@ def _run_options(
 
 @click.group(
     name="fsql",
-    cls=Commands,
+    cls=ImportedCommands,
+    modules=_MODULES,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 96},
     epilog=exit_codes.HELP,
 )
@@ -370,31 +386,3 @@ def consume(
         until_end=flags["until_end"],
     )
     click.get_current_context().exit(code)
-
-
-for _command in (
-    bench,
-    check,
-    compile_,
-    completion,
-    config,
-    coordinator,
-    datagen,
-    fmt,
-    fork_server,
-    init,
-    keys_group,
-    merge,
-    shell,
-    sim,
-    snapshot,
-    stats,
-    top,
-    test,
-    tick,
-    worker,
-    zookeeper,
-    *(agent, doctor, down, job, machine_agent, ps, up, *COMMANDS),
-    *(connectors, explain_error),
-):
-    main.add_command(_command)

@@ -158,29 +158,18 @@ else:
         return field.default if field.default_factory is MISSING else field.default_factory()
 
     def _compiled_init(kind, fields, frozen, slots):
-        """Return the `__init__` for the fields, compiled from its text."""
-        scope = {"assign": object.__setattr__, "unset": MISSING}
-        parameters, body = ["self"], []
-        for number, field in enumerate(fields):
-            value = field.name
-            default, make = f"default_{number}", f"make_{number}"
-            scope |= {default: field.default, make: field.default_factory}
-            if field.default_factory is not MISSING:
-                parameters += [f"{value}=unset"] if field.init else []
-                value = f"{make}() if {value} is unset else {value}" if field.init else f"{make}()"
-            elif field.init:
-                parameters.append(value if field.default is MISSING else f"{value}={default}")
-            elif slots and field.default is not MISSING:
-                value = default
-            else:
-                continue
-            name = field.name
-            body.append(f"assign(self, {name!r}, {value})" if frozen else f"self.{name} = {value}")
+        """Return the `__init__` that the standard library compiles for the fields."""
+        namespace = {"__annotations__": {}, "__doc__": kind.__doc__}
+        for field in fields:
+            namespace["__annotations__"][field.name] = object
+            namespace[field.name] = dataclasses.field(
+                default=field.default, default_factory=field.default_factory, init=field.init
+            )
         if hasattr(kind, "__post_init__"):
-            body.append("self.__post_init__()")
-        lines = "\n ".join(body) or "pass"
-        exec(f"def __init__({', '.join(parameters)}):\n {lines}", scope)  # noqa: S102 - the names of our fields
-        init = scope["__init__"]
+            namespace["__post_init__"] = kind.__post_init__
+        fields_only = type(kind.__name__, (), namespace)
+        make = dataclasses.dataclass(repr=False, eq=False, frozen=frozen, slots=slots)
+        init = make(fields_only).__init__
         init.__qualname__ = f"{kind.__qualname__}.__init__"
         return init
 

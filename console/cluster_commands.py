@@ -11,28 +11,15 @@ import click
 
 from fsql.console import exit_codes
 from fsql.console.commands import pass_reporter
-from fsql.console.flags import coordination, coordination_credentials, keys
+from fsql.console.flags import cluster_directory, coordination, coordination_credentials, keys
 from fsql.console.forked_commands import open_fork_server, spawn_agent
 from fsql.console.machines import down_machine, up_machine
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from fsql.console.reporter import Reporter
     from fsql.deployment.directory import ClusterDirectory, StatisticsSettings
 
 _PATH = click.Path(path_type=Path)
-
-
-def cluster_directory(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the flag that names the cluster directory."""
-    return click.option(
-        "--dir",
-        "directory",
-        metavar="DIR",
-        type=_PATH,
-        help="Cluster directory. Default: FSQL_DIR, or the nearest .fsql.",
-    )(command)
 
 
 @click.command(short_help="Start the agent that keeps deployed jobs running.")

@@ -6,14 +6,15 @@ import functools
 import os
 import sys
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Final
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
 from fsql.console import exit_codes
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from fsql.console.reporter import Reporter
 
@@ -61,7 +62,8 @@ class Commands(click.Group):
             from fsql.compiler.diagnostics.near_names import near_name
 
             # Commands that only other processes execute are not suggested.
-            shown = [each for each, command in self.commands.items() if not command.hidden]
+            known = {each: self.get_command(ctx, each) for each in self.list_commands(ctx)}
+            shown = [each for each, command in known.items() if command and not command.hidden]
             near = _OTHER_NAMES.get(name) or near_name(name, shown)
             hint = "" if near is None else f" Did you mean '{near}'?"
             ctx.fail(f"No such command '{name}'.{hint}")
@@ -96,6 +98,29 @@ class Commands(click.Group):
 
             print_internal_error(error, _reporter(ctx), debug=bool(ctx.meta.get("fsql.debug")))
             ctx.exit(exit_codes.INTERNAL)
+
+
+class ImportedCommands(Commands):
+    """Commands of other modules, each of which is imported when one of its commands is needed."""
+
+    def __init__(self, *arguments: Any, modules: Mapping[str, Sequence[str]], **named: Any) -> None:  # noqa: ANN401
+        """Take the names of commands by their modules, besides what a group of click takes."""
+        super().__init__(*arguments, **named)
+        self._modules = {name: module for module, names in modules.items() for name in names}
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the names of all commands, sorted."""
+        return sorted({*super().list_commands(ctx), *self._modules})
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Return a command by its name."""
+        module = self._modules.get(cmd_name)
+        if module is None:
+            return super().get_command(ctx, cmd_name)
+        found = vars(import_module(module)).values()  # the name of a variable may differ: `list_`
+        return next(
+            each for each in found if isinstance(each, click.Command) and each.name == cmd_name
+        )
 
 
 @contextmanager

@@ -220,3 +220,14 @@ coordination_credentials = click.option(
 def delivery(help_: str) -> Flag:
     """Return the flag for the delivery guarantee; its default is None."""
     return click.option("--delivery", type=click.Choice(DELIVERIES), help=help_)
+
+
+def cluster_directory(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the flag that names the cluster directory."""
+    return click.option(
+        "--dir",
+        "directory",
+        metavar="DIR",
+        type=click.Path(path_type=Path),
+        help="Cluster directory. Default: FSQL_DIR, or the nearest .fsql.",
+    )(command)

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from fsql.console.cluster_commands import cluster_directory
 from fsql.console.commands import pass_reporter
 from fsql.console.flags import (
+    cluster_directory,
     coordination,
     coordination_credentials,
     define,
@@ -388,6 +388,3 @@ def _has_finished(directory: Path | None, name: str) -> bool:
     job, _ = find_directory(directory).find_job(name)
     outcome = job.outcome()
     return job.runner() is None and outcome is not None and outcome.kind == "finished"
-
-
-COMMANDS = (deploy, list_, status, logs, script, stop, restart, rename, drop)

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import click
 
 from fsql.console import exit_codes
-from fsql.console.cluster_commands import cluster_directory
 from fsql.console.commands import pass_reporter
+from fsql.console.flags import cluster_directory
 from fsql.console.state_of_job import any_state, state_of, wait_seconds
 
 if TYPE_CHECKING:

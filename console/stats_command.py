@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from fsql.console.cluster_commands import cluster_directory
 from fsql.console.commands import pass_reporter
-from fsql.console.flags import NameAndValue, define
+from fsql.console.flags import NameAndValue, cluster_directory, define
 from fsql.console.interrupt import exit_if_interrupted
 from fsql.console.state_of_job import any_state, state_of
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from fsql.console.cluster_commands import cluster_directory
 from fsql.console.commands import pass_reporter
+from fsql.console.flags import cluster_directory
 
 if TYPE_CHECKING:
     from fsql.console.reporter import Reporter

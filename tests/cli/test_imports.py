@@ -41,11 +41,13 @@ def imported(tmp_path: Path, command: str, script: str) -> set[str]:
 @pytest.mark.parametrize("script", [DECLARED, INFERRED])
 def test_a_check_imports_no_runtime(tmp_path: Path, script: str) -> None:
     modules = imported(tmp_path, "check", script)
+    commands = {name for name in modules if name.startswith(("fsql.console.", "fsql.benchmarks."))}
+    assert {name for name in commands if name.endswith("_commands") or "bench" in name} == set()
     assert modules & {"numpy", "pyarrow", "zmq", "rocksdict", "pyspark", "rich", "lark"} == set()
     runtime = {name for name in modules if name.startswith("fsql.runtime.")}
     assert runtime == {"fsql.runtime.hidden_pandas", "fsql.runtime.ports"}
-    assert sum(name.startswith("fsql") for name in modules) <= 520
-    assert len(modules) <= 720
+    assert sum(name.startswith("fsql") for name in modules) <= 490
+    assert len(modules) <= 660
 
 
 def test_a_run_imports_the_kernels_of_its_plan(tmp_path: Path) -> None:
@@ -54,8 +56,8 @@ def test_a_run_imports_the_kernels_of_its_plan(tmp_path: Path) -> None:
     families = ("join", "ranking", "sessions", "aggregate")
     kernels = tuple(f"fsql.runtime.kernels.{family}" for family in families)
     assert {name for name in modules if name.startswith(kernels)} == set()
-    assert sum(name.startswith("fsql") for name in modules) <= 740
-    assert len(modules) <= 1100
+    assert sum(name.startswith("fsql") for name in modules) <= 690
+    assert len(modules) <= 990
 
 
 def test_a_run_of_groups_imports_no_joins(tmp_path: Path) -> None:
