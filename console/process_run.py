@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from fsql.job.planning import RunOptions
     from fsql.job.process_options import ProcessOptions
     from fsql.job.script import Script
+    from fsql.job.sources import Splits
     from fsql.runtime.drivers.processes.lines import ProgressReport, TickReport
 
 
@@ -50,11 +51,14 @@ class _ConsoleObserver:
         self._job_progress = JobProgress(reporter)
         self._progress: Progress | None = None
         self._times: TimeWarnings | None = None
+        self.splits: Splits | None = None
+        """The splits of the job, once it is prepared."""
         self.check = interrupt.check
 
     def on_ready(self, job: PreparedJob) -> None:
         print_warnings(job.compiled, job.splits, self._reporter)
         self._times = TimeWarnings(job.compiled, job.splits, self._reporter)
+        self.splits = job.splits
 
     def on_already_finished(self, state: Path) -> None:
         text = (
@@ -120,6 +124,7 @@ def run_script_on_processes(
     stdout = open_standard_output(result.job, form, reporter) if sys.stdout is not None else None
     metrics = ProcessMetrics()
     status, code = summary.FINISHED, exit_codes.OK
+    observer: _ConsoleObserver | None = None
     try:
         with Interrupt() as interrupt:
             observer = _ConsoleObserver(script.source.name, reporter, interrupt)
@@ -134,5 +139,6 @@ def run_script_on_processes(
             raise
         discard_standard_output()
         return exit_codes.OK
-    summary.print_summary(status, metrics.total, reporter, result)
+    splits = None if observer is None else observer.splits
+    summary.print_summary(status, metrics.total, reporter, result, splits)
     return code

@@ -98,7 +98,7 @@ def run_script(
     assert metrics is not None
     print_input_notes(notes, reporter)
     explained.write(result, run)
-    summary.print_summary(status, metrics, reporter, result)
+    summary.print_summary(status, metrics, reporter, result, splits)
     return code
 
 

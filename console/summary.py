@@ -6,14 +6,15 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.diagnostics.numbers import bytes_text, count_text, rate_text, seconds_text
-from fsql.job.written import LATE_PATH, REJECTS_PATH, unkept_rows, written_outputs
+from fsql.job.written import LATE_PATH, REJECTS_PATH, late_cause, unkept_rows, written_outputs
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from fsql.console.reporter import Reporter
     from fsql.job.compilation import Compiled
-    from fsql.job.written import UnkeptRows, WrittenOutput
+    from fsql.job.sources import Splits
+    from fsql.job.written import LateCause, UnkeptRows, WrittenOutput
     from fsql.runtime.dataflow.metrics import Metrics
 
 FINISHED: Final = "finished"
@@ -22,15 +23,20 @@ INTERRUPTED: Final = "interrupted"
 _KINDS: Final = {LATE_PATH: "late ", REJECTS_PATH: "rejected "}
 
 
-def print_summary(status: str, metrics: Metrics, reporter: Reporter, compiled: Compiled) -> None:
+def print_summary(
+    status: str, metrics: Metrics, reporter: Reporter, compiled: Compiled, splits: Splits | None
+) -> None:
     """Print the summary of a run as text or, with `--json`, as an event."""
+    cause = None if splits is None else late_cause(compiled, splits, metrics)
     outputs = written_outputs(compiled, metrics)
     unkept = unkept_rows(compiled, metrics)
-    text = summary_text(status, metrics) + outputs_text(outputs) + unkept_text(unkept)
+    text = summary_text(status, metrics) + late_cause_text(cause)
+    text += outputs_text(outputs) + unkept_text(unkept)
     fields = {
         **summary_fields(status, metrics),
         "outputs": [asdict(each) for each in outputs],
         "unkept": [asdict(each) for each in unkept],
+        "late_cause": None if cause is None else cause._asdict(),
     }
     reporter.inform("summary", fields, text)
 
@@ -64,6 +70,16 @@ def unkept_text(unkept: Sequence[UnkeptRows]) -> str:
         f"  {_rows_text(each.option, each.rows)} {'was' if each.rows == 1 else 'were'} dropped:"
         f" table \"{each.table}\" has no '{each.option}'\n"
         for each in unkept
+    )
+
+
+def late_cause_text(cause: LateCause | None) -> str:
+    """Return which row made others late, if any."""
+    if cause is None:
+        return ""
+    return (
+        f'  the watermark was moved most by row {count_text(cause.row + 1)} of "{cause.split}" in table'
+        f' "{cause.table}", dated {cause.time}: a later row is of {cause.later_time}\n'
     )
 
 

@@ -15,6 +15,7 @@ from fsql.compiler.diagnostics.near_names import edit_distance, near_name
 from fsql.compiler.functions.timestamps import format_timestamp
 from fsql.compiler.logical import has_expiring_rows, has_late_rows, operators
 from fsql.compiler.sqltypes import Kind
+from fsql.connectors.file.look_ahead import LookAheadSplit
 from fsql.connectors.file.metadata import MetadataSplit, record_columns
 from fsql.job.option_spans import locate_errors, option_span
 from fsql.job.sources import check_sources
@@ -115,6 +116,8 @@ def _first_rows(split: Split) -> list[tuple[int, dict[str, object]]]:
     """Return the first readable rows of a file of JSON lines, with line numbers; the run reports errors."""
     from fsql.connectors.file.source import FileSplit  # its readers take long to import
 
+    if isinstance(split, LookAheadSplit):
+        split = split.inner
     if isinstance(split, MetadataSplit):
         split = split.inner
     if not isinstance(split, FileSplit):
@@ -234,7 +237,9 @@ def time_warnings(
                     "W506",
                     f'row {row + 1:,} of "{name}" in table "{table.name}" is dated {format_timestamp(time)}',
                     notes=(f"a later row is of {format_timestamp(later)}: such rows may be late",),
-                    helps=("correct the row, or remove it",),
+                    helps=(
+                        "let such rows be malformed: 'max_ahead' = '1 d', and 'on_error' = 'reject' to go on",
+                    ),
                 ),
                 table.name,
             )

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
+from fsql.compiler.functions.timestamps import format_timestamp
 from fsql.compiler.records import dataclass
 from fsql.connectors.file.shard_files import shard_pattern
 from fsql.job.file_uses import FileUses
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 
     from fsql.compiler.logical import SinkTable
     from fsql.job.compilation import Compiled
+    from fsql.job.sources import Splits
     from fsql.runtime.dataflow.metrics import Metrics
 
 LATE_PATH: Final = "late_path"
@@ -45,6 +47,16 @@ class UnkeptRows:
     table: str
     option: str
     rows: int
+
+
+class LateCause(NamedTuple):
+    """The row that moved the watermark most, its time, and that of the row after it that is most behind."""
+
+    table: str
+    split: str
+    row: int
+    time: str
+    later_time: str
 
 
 def written_outputs(compiled: Compiled, metrics: Metrics) -> list[WrittenOutput]:
@@ -93,6 +105,22 @@ def unkept_rows(compiled: Compiled, metrics: Metrics) -> list[UnkeptRows]:
         *(UnkeptRows(table, LATE_PATH, rows) for table, rows in late.items() if rows),
         *(UnkeptRows(table, REJECTS_PATH, rows) for table, rows in rejected.items() if rows),
     ]
+
+
+def late_cause(compiled: Compiled, splits: Splits, metrics: Metrics) -> LateCause | None:
+    """Return the row that made others late, where rows were late: the one that moved the watermark most."""
+    behind = [
+        (source.most_behind, table)
+        for table in compiled.job.tables
+        for source in [metrics.sources.get(table.name)]
+        if source is not None and source.most_behind is not None
+    ]
+    if not metrics.rows_late or not behind:
+        return None
+    most, table = max(behind, key=lambda each: each[0].behind_us)
+    split = splits[table.ordinal][most.split].name
+    times = format_timestamp(most.time), format_timestamp(most.later_time)
+    return LateCause(table.name, split, most.row, *times)
 
 
 def target_of(sink: SinkTable) -> tuple[str, str]:

@@ -63,6 +63,17 @@ class RowPlace:
     file: str = ""
 
 
+FOLLOWING_ROWS: Final = 16
+"""How many rows after it decide whether a row of a table at rest is far ahead (`max_ahead`)."""
+
+
+class FollowingRows(NamedTuple):
+    """How far ahead a row at rest may be, and the next `FOLLOWING_ROWS` rows after a chunk, in parts."""
+
+    max_ahead_us: int
+    parts: Sequence[Sequence[pa.Array]]
+
+
 @dataclass(frozen=True, slots=True)
 class Chunk:
     """Consecutive rows of a split, decoded: the table's physical columns, in order.
@@ -73,7 +84,8 @@ class Chunk:
 
     Rows with an event time after `time_at_most`, in microseconds since 1970, are malformed.  All rows after
     the chunk count as at least `time_at_least`: a silent source returns it with a chunk without rows.
-    `arrivals` are the times at which the rows came, where that is the table's time.
+    `arrivals` are the times at which the rows came, where that is the table's time.  With `following`, rows
+    that are far ahead of the rows around them are malformed.
     """
 
     columns: Sequence[pa.Array]
@@ -85,6 +97,7 @@ class Chunk:
     time_at_least: int | None = None
     arrivals: NDArray[np.int64] | None = None
     nulled_fields: int = 0
+    following: FollowingRows | None = None
 
     def check_row_numbers(self) -> None:
         """Check that every row has a number that its origin has room for.

@@ -17,7 +17,7 @@ from fsql.compiler.connectors import (
     Option,
     OptionKind,
 )
-from fsql.connectors.live.options import CLOCK_OPTIONS, LOG_OPTION
+from fsql.connectors.live.options import CLOCK_OPTIONS, LOG_OPTION, MAX_AHEAD, NO_LIMIT
 
 CONNECTOR: Final = Connector(
     "file",
@@ -61,7 +61,16 @@ CONNECTOR: Final = Connector(
             ("stop", "reread"),
             default="stop",
         ),
-        *CLOCK_OPTIONS,
+        *(each for each in CLOCK_OPTIONS if each.key != MAX_AHEAD),
+        Option(
+            MAX_AHEAD,
+            OptionKind.DURATION,
+            "a row whose event time is ahead of the clock by more is malformed;"
+            " in files at rest, one that is ahead of the rows before and after it, if the option is given;"
+            " for tables with a WATERMARK",
+            (NO_LIMIT,),
+            default="1 d",
+        ),
         LOG_OPTION,
     ),
     layouts=(Layout.LINES, Layout.FILE),

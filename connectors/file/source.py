@@ -10,10 +10,12 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.connectors import FOLLOW, Layout
+from fsql.compiler.durations import duration_us
 from fsql.compiler.records import dataclass
 from fsql.connectors.file.compression import codec_in
 from fsql.connectors.file.contents import first_bytes, open_blocks
 from fsql.connectors.file.found_files import find_files
+from fsql.connectors.file.look_ahead import LookAheadSplit
 from fsql.connectors.file.metadata import (
     MetadataSplit,
     metadata_of,
@@ -22,6 +24,7 @@ from fsql.connectors.file.metadata import (
     record_columns,
 )
 from fsql.connectors.file.partitions import searched_path
+from fsql.connectors.live.options import NO_LIMIT
 from fsql.connectors.settings import has_layout
 from fsql.connectors.streams.line_reader import LineReader, read_header
 from fsql.formats.factories import make_decoder, make_split
@@ -117,9 +120,12 @@ def open_source(table: Table, settings: Settings, context: ConnectorContext) -> 
         splits = [FileSplit(name, path, decoder, codec_in(path, option)) for name, path in found]
     for split in splits:
         split.check()
-    if not keys:
-        return splits
-    return [MetadataSplit(each, keys, partition_values(table, each.path)) for each in splits]
+    rows: Sequence[FileSplit | WholeFile | MetadataSplit] = splits
+    if keys:
+        rows = [MetadataSplit(each, keys, partition_values(table, each.path)) for each in splits]
+    ahead = dict(table.options).get("max_ahead", NO_LIMIT)
+    limit_us = None if ahead == NO_LIMIT else duration_us(ahead)
+    return rows if limit_us is None else [LookAheadSplit(each, limit_us) for each in rows]
 
 
 def open_inflow(table: Table, settings: Settings, context: ConnectorContext) -> Inflow:

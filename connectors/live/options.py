@@ -7,6 +7,7 @@ from typing import Final
 from fsql.compiler.connectors import Effect, Option, OptionKind
 
 NO_LIMIT: Final = "none"
+MAX_AHEAD: Final = "max_ahead"
 LOG_SIZE: Final = "log_mib"
 
 CLOCK_OPTIONS: Final = (
@@ -17,7 +18,7 @@ CLOCK_OPTIONS: Final = (
         " with a WATERMARK whose event times are times of the clock",
     ),
     Option(
-        "max_ahead",
+        MAX_AHEAD,
         OptionKind.DURATION,
         "a row whose event time is ahead of the clock by more is malformed; for tables with a WATERMARK",
         (NO_LIMIT,),

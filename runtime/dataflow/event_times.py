@@ -12,8 +12,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+import numpy as np
+
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
     Ints = NDArray[np.int64]
@@ -40,12 +41,28 @@ class FarAhead(NamedTuple):
     later_time: int
 
 
+class MostBehind(NamedTuple):
+    """How far a row is behind one before it, at most: split, number and time of that one, and its own time.
+
+    If rows are late, the row that is named is the one that moved the watermark most.
+    """
+
+    behind_us: int
+    split: int
+    row: int
+    time: int
+    later_time: int
+
+
 class EventTimes:
     """The event times of the rows of one split that have been read so far."""
 
     def __init__(self, split: int) -> None:
         self.in_seconds: InSeconds | None = None
         self.far_ahead: FarAhead | None = None
+        self.most_behind: MostBehind | None = None
+        self._latest: tuple[int, int] | None = None
+        """The number and the time of the row with the greatest time."""
         self._split = split
         self._greatest: int | None = None
         self._newest_jump = (0, 0)
@@ -53,6 +70,7 @@ class EventTimes:
 
     def add(self, times: Ints, rows: Ints) -> None:
         """Record the event times of the next rows, at least one, with the numbers of the rows."""
+        self._find_most_behind(times, rows)
         if self.far_ahead is not None and self.in_seconds is not None:
             return
         if times.min() < _IN_SECONDS.stop:
@@ -63,6 +81,24 @@ class EventTimes:
             times, rows = times[other], rows[other]
         if len(times) and self.far_ahead is None:
             self._find_far_ahead(times, rows)
+
+    def _find_most_behind(self, times: Ints, rows: Ints) -> None:
+        row, latest = self._latest or (int(rows[0]), int(times[0]))
+        greatest = np.maximum.accumulate(np.maximum(times, latest))
+        behind = greatest - times
+        most = int(behind.argmax())
+        if behind[most] > (0 if self.most_behind is None else self.most_behind.behind_us):
+            reached = int(greatest[most])
+            if reached > latest:
+                row = int(rows[np.searchsorted(greatest, reached)])
+            self.most_behind = MostBehind(
+                int(behind[most]), self._split, row, reached, int(times[most])
+            )
+        if greatest[-1] > latest:
+            row, latest = int(rows[np.searchsorted(greatest, greatest[-1])]), int(greatest[-1])
+        elif self._latest is not None:
+            row = self._latest[0]
+        self._latest = row, latest
 
     def _find_far_ahead(self, times: Ints, rows: Ints) -> None:
         if self._greatest is None:

@@ -24,6 +24,7 @@ from fsql.runtime.arrow_types import arrow_type
 from fsql.runtime.batch import END, START, TIME_START, Batch, Root, origin
 from fsql.runtime.dataflow.event_times import EventTimes
 from fsql.runtime.dataflow.resume_point import ResumePoint
+from fsql.runtime.dataflow.rows_ahead import rows_ahead
 from fsql.runtime.kernels.declared_digits import cut_to_digits
 from fsql.runtime.kernels.expressions import compile_expressions
 from fsql.runtime.order import below, integers
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
+
+    from fsql.runtime.ports import FollowingRows
 
     Ints = NDArray[np.int64]
 
@@ -172,26 +175,7 @@ class Front:
             columns = self._cut(columns, len(rows))
         times = rows if chunk.arrivals is None else chunk.arrivals
         if self._event_time is not None and len(rows):
-            [result] = self._event_time(columns, len(rows))
-            times, valid = integers(result.values)
-            failed = np.zeros(len(rows), np.int16) if result.failed is None else result.failed
-            if valid is not None:
-                failed = np.where((failed == 0) & ~valid, NULL_EVENT_TIME, failed)
-            outside = (failed == 0) & ((times < EVENT_TIME_MIN) | (times > EVENT_TIME_MAX))
-            dead_letters += [_outside(rows[i], times[i]) for i in np.flatnonzero(outside)]
-            failed = np.where(outside, EVENT_TIME_OUTSIDE, failed)
-            if chunk.time_at_most is not None:
-                ahead = (failed == 0) & (times > chunk.time_at_most)
-                dead_letters += [
-                    _ahead(rows[i], times[i], chunk.time_at_most) for i in np.flatnonzero(ahead)
-                ]
-                failed = np.where(ahead, EVENT_TIME_AHEAD, failed)
-            if failed.any():
-                without = np.flatnonzero((failed != 0) & (failed != EVENT_TIME_AHEAD) & ~outside)
-                dead_letters += [_no_event_time(rows[i], failed[i]) for i in without]
-                kept = np.flatnonzero(failed == 0)
-                picked = Batch(columns, rows, rows, ()).take(kept)
-                columns, rows, times = picked.columns, picked.time, times[kept]
+            columns, rows, times = self._with_event_time(chunk, columns, dead_letters)
         if self._event_time is not None and len(times):
             self.event_times.add(times, rows)
         time = self._times(times)
@@ -210,6 +194,58 @@ class Front:
         if chunk.time_at_least is not None:
             self._pass_time(chunk.time_at_least)
         return batch, positioned
+
+    def _with_event_time(
+        self, chunk: Chunk, columns: Sequence[pa.Array], dead_letters: list[DeadLetter]
+    ) -> tuple[Sequence[pa.Array], Ints, Ints]:
+        """Return the rows of a chunk that have an event time, their numbers and times; append the others."""
+        rows = chunk.rows
+        times, failed = self._event_times(columns, len(rows))
+        without = np.flatnonzero((failed != 0) & (failed != EVENT_TIME_OUTSIDE))
+        dead_letters += [_no_event_time(rows[i], failed[i]) for i in without]
+        dead_letters += [
+            _outside(rows[i], times[i]) for i in np.flatnonzero(failed == EVENT_TIME_OUTSIDE)
+        ]
+        if chunk.time_at_most is not None:
+            ahead = np.flatnonzero((failed == 0) & (times > chunk.time_at_most))
+            dead_letters += [_ahead(rows[i], times[i], chunk.time_at_most) for i in ahead]
+            failed[ahead] = EVENT_TIME_AHEAD
+        if chunk.following is not None:
+            for row in self._rows_ahead_of_others(times, failed == 0, chunk.following):
+                dead_letters.append(_ahead_of_others(rows[row], times[row]))
+                failed[row] = EVENT_TIME_AHEAD
+        if not failed.any():
+            return columns, rows, times
+        kept = np.flatnonzero(failed == 0)
+        picked = Batch(columns, rows, rows, ()).take(kept)
+        return picked.columns, picked.time, times[kept]
+
+    def _event_times(
+        self, columns: Sequence[pa.Array], count: int
+    ) -> tuple[Ints, NDArray[np.int16]]:
+        """Return the event times of rows, and the code of the error of each that has none, else 0."""
+        assert self._event_time is not None
+        [result] = self._event_time(columns, count)
+        times, valid = integers(result.values)
+        failed = np.zeros(count, np.int16) if result.failed is None else result.failed.copy()
+        if valid is not None:
+            failed[(failed == 0) & ~valid] = NULL_EVENT_TIME
+        outside = (times < EVENT_TIME_MIN) | (times > EVENT_TIME_MAX)
+        failed[(failed == 0) & outside] = EVENT_TIME_OUTSIDE
+        return times, failed
+
+    def _rows_ahead_of_others(
+        self, times: Ints, timed: NDArray[np.bool_], following: FollowingRows
+    ) -> list[int]:
+        """Return which rows of a chunk are far ahead of the rows before and after them."""
+        all_times, all_timed = [times], [timed]
+        for part in following.parts:
+            columns = part if self._cut is None else self._cut(part, len(part[0]))
+            after, failed = self._event_times(columns, len(part[0]))
+            all_times.append(after)
+            all_timed.append(failed == 0)
+        merged = np.concatenate(all_times), np.concatenate(all_timed)
+        return rows_ahead(*merged, len(times), self._greatest_time, following.max_ahead_us)
 
     def _batch(self, columns: Sequence[pa.Array], time: Ints, rows: Ints) -> Batch:
         if self.table.row_time:
@@ -327,6 +363,14 @@ def _ahead(row: int, time: int, time_at_most: int) -> DeadLetter:
     reason = (
         f"the event time {format_timestamp(int(time))} is after {format_timestamp(time_at_most)},"
         " which is as far ahead of the clock as 'max_ahead' allows"
+    )
+    return DeadLetter(int(row), -1, -1, EVENT_TIME_AHEAD, "", reason, "")
+
+
+def _ahead_of_others(row: int, time: int) -> DeadLetter:
+    reason = (
+        f"the event time {format_timestamp(int(time))} is ahead of the rows before and after it"
+        " by more than 'max_ahead' allows"
     )
     return DeadLetter(int(row), -1, -1, EVENT_TIME_AHEAD, "", reason, "")
 

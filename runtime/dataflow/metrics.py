@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from fsql.compiler.records import dataclass
 from fsql.runtime.batch import START, origin_parts
-from fsql.runtime.dataflow.event_times import FarAhead, InSeconds
+from fsql.runtime.dataflow.event_times import FarAhead, InSeconds, MostBehind
 from fsql.runtime.dataflow.state_size import state_bytes
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ class SourceMetrics:
     `bytes_passed` counts bytes of its files as they are stored, for example compressed.
     `bytes_unread` were received, and are in no row when the run ends before its input.
     `in_seconds` is the first row whose event time seems to be seconds, `far_ahead` the first row that is
-    dated far ahead of rows after it.
+    dated far ahead of rows after it, `most_behind` the row that is the most behind one before it.
     """
 
     rows: int = 0
@@ -63,6 +63,7 @@ class SourceMetrics:
     bytes_unread: int = 0
     in_seconds: InSeconds | None = None
     far_ahead: FarAhead | None = None
+    most_behind: MostBehind | None = None
 
 
 @dataclass(slots=True)
@@ -145,6 +146,7 @@ class Metrics:
             seen = front.event_times
             source.in_seconds = _least(source.in_seconds, seen.in_seconds)
             source.far_ahead = _least(source.far_ahead, seen.far_ahead)
+            source.most_behind = _most(source.most_behind, seen.most_behind)
 
     def set_folds(self, folds: Collection[Fold]) -> None:
         """Set the metrics of folds, and the size of their state."""
@@ -234,7 +236,11 @@ def _merge_by_name(total: dict[str, _Part], added: dict[str, _Part]) -> None:
 def _sum(one: _Part, other: _Part) -> _Part:
     values: dict[str, Any] = {}
     for name in (each.name for each in fields(one)):
-        values[name] = (_least if name in _LEAST else add)(getattr(one, name), getattr(other, name))
+        mine, theirs = getattr(one, name), getattr(other, name)
+        if name in _LEAST:
+            values[name] = _least(mine, theirs)
+        else:
+            values[name] = (_most if name == "most_behind" else add)(mine, theirs)
     return type(one)(**values)
 
 
@@ -242,6 +248,12 @@ def _least(one: _Value | None, other: _Value | None) -> _Value | None:
     if one is None or other is None:
         return other if one is None else one
     return min(one, other)
+
+
+def _most(one: MostBehind | None, other: MostBehind | None) -> MostBehind | None:
+    if one is None or other is None:
+        return other if one is None else one
+    return max(one, other, key=lambda each: (each.behind_us, -each.split, -each.row))
 
 
 def slowest(operators: Mapping[str, OperatorMetrics]) -> list[tuple[str, OperatorMetrics]]:

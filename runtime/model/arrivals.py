@@ -6,8 +6,10 @@ Within a split positions ascend, so a front can promise.
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import TYPE_CHECKING, Final
 
+from fsql.compiler.durations import duration_us
 from fsql.compiler.functions.casts import cast_value
 from fsql.compiler.functions.evaluate import evaluate
 from fsql.compiler.functions.failure import RowFailure
@@ -16,7 +18,7 @@ from fsql.compiler.logical import TimeKind
 from fsql.compiler.sqltypes import EVENT_TIME_MAX, EVENT_TIME_MIN
 from fsql.runtime.batch import TIME_START, Root, origin
 from fsql.runtime.model.item import Failure, Row
-from fsql.runtime.ports import DeadLetter
+from fsql.runtime.ports import FOLLOWING_ROWS, DeadLetter
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -27,6 +29,8 @@ if TYPE_CHECKING:
 
 NO_EVENT_TIME: Final = 521
 EVENT_TIME_OUTSIDE: Final = 504
+EVENT_TIME_AHEAD: Final = 522
+AHEAD: Final = "the event time is ahead of the rows before and after it"
 
 
 def arrivals(
@@ -38,6 +42,7 @@ def arrivals(
     malformed row gets the time of the preceding row.
     """
     stop = table.stops_on_error
+    ahead_us = duration_us(dict(table.options).get("max_ahead", ""))
     time = TIME_START
     for number, row in enumerate(rows):
         payload: Row | DeadLetter | Failure
@@ -52,6 +57,12 @@ def arrivals(
             at = _event_time(table.event_time, payload, number)
             if isinstance(at, DeadLetter):
                 payload = at
+            elif (
+                ahead_us is not None
+                and at > time + ahead_us
+                and _is_ahead(table, rows, number, at - ahead_us)
+            ):
+                payload = _dead_letter(number, EVENT_TIME_AHEAD, AHEAD)
             else:
                 time = max(time, at)
         if table.row_time and isinstance(payload, Row):
@@ -59,6 +70,21 @@ def arrivals(
         if stop and isinstance(payload, DeadLetter):
             payload = Failure(payload.code, payload.reason)
         yield Root(time, origin(table.ordinal, split, number)), payload
+
+
+def _is_ahead(
+    table: Table, rows: Sequence[Values | DeadLetter], number: int, limit_us: int
+) -> bool:
+    """Return whether at least half of the rows that follow one have event times before the limit."""
+    assert table.event_time is not None
+    times = []
+    decoded = (row for row in rows[number + 1 :] if not isinstance(row, DeadLetter))
+    for row in islice(decoded, FOLLOWING_ROWS):
+        time = _event_time(table.event_time, Row(_cut(table, row)), number)
+        if not isinstance(time, DeadLetter):
+            times.append(time)
+    earlier = sum(time < limit_us for time in times)
+    return earlier > 0 and 2 * earlier >= len(times)
 
 
 def _cut(table: Table, row: Values) -> Values:
@@ -76,9 +102,13 @@ def _event_time(expression: Expression, row: Row, number: int) -> int | DeadLett
     except RowFailure as failure:
         time, code, reason = None, failure.code, str(failure)
     if time is None:
-        return DeadLetter(number, -1, -1, code, field="", reason=reason, excerpt="")
+        return _dead_letter(number, code, reason)
     assert isinstance(time, int)
     if not EVENT_TIME_MIN <= time <= EVENT_TIME_MAX:
         reason = f"the event time {format_timestamp(time)} is outside of the years 2 to 9998"
-        return DeadLetter(number, -1, -1, EVENT_TIME_OUTSIDE, field="", reason=reason, excerpt="")
+        return _dead_letter(number, EVENT_TIME_OUTSIDE, reason)
     return time
+
+
+def _dead_letter(number: int, code: int, reason: str) -> DeadLetter:
+    return DeadLetter(number, -1, -1, code, field="", reason=reason, excerpt="")

@@ -45,6 +45,7 @@ START: Final[Root] = (TIME_START, -2)
 """Before every position."""
 NO_EVENT_TIME: Final = 521
 OUT_OF_RANGE: Final = 504
+AHEAD: Final = 522
 YEAR_2: Final = (date(2, 1, 1) - date(1970, 1, 1)).days * 86_400_000_000
 YEAR_9999: Final = (date(9999, 1, 1) - date(1970, 1, 1)).days * 86_400_000_000
 
@@ -124,7 +125,12 @@ class Oracle:
                 time, values = max(time, values[-1]), values[:-1]
             if table.event_time is not None and values:
                 event_time, code = time_of(table.event_time, values)
-                time = max(time, event_time)
+                limit = max_ahead(table)
+                if code is None and event_time > time + limit:
+                    code = (
+                        AHEAD if is_ahead(table, rows[number + 1 :], event_time - limit) else None
+                    )
+                time = time if code else max(time, event_time)
             if code is None:
                 seen = (*values, time) if table.row_time else values
                 self.rows[table.ordinal].append(Row(seen, (time, origin)))
@@ -246,6 +252,23 @@ def time_of(event_time: Expression, row: Values) -> tuple[int, int | None]:
     if value is None:
         return TIME_START, NO_EVENT_TIME
     return (value, None) if YEAR_2 <= value < YEAR_9999 else (TIME_START, OUT_OF_RANGE)
+
+
+def max_ahead(table: logical.Table) -> int:
+    """Return how far a row may be ahead of those around it."""
+    number, _, unit = dict(table.options).get("max_ahead", "none").partition(" ")
+    return (
+        int(number) * {"s": 10**6, "h": 3600 * 10**6, "d": 86400 * 10**6}[unit] if unit else 2**70
+    )
+
+
+def is_ahead(table: logical.Table, rows: Split, limit: int) -> bool:
+    """Return whether one of the next 16 rows, and half of those with a time, are before the limit."""
+    assert table.event_time is not None
+    decoded = [declared(table, row) for row in rows if not isinstance(row, DeadLetter)][:16]
+    known = [time_of(table.event_time, row) for row in decoded]
+    before = [time < limit for time, code in known if code is None]
+    return any(before) and before.count(True) >= before.count(False)
 
 
 def evaluate_job(job: logical.Job, inputs: Inputs, *, literal: bool = False) -> OracleResult:

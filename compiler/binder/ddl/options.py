@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from fsql.compiler.logical import SinkTable
     from fsql.compiler.text.source import Span
 
-_OF_FOLLOWED: Final = {"on_truncate", "idle", "max_ahead", "log_mib"}
+_OF_FOLLOWED: Final = {"on_truncate", "idle", "log_mib"}
 """Options that require files that are followed."""
 _NO_BROKER: Final = (
     "the only broker is 'kafka'; pipe the rows of others through 'stdin' or 'socket'"
