@@ -88,7 +88,7 @@ def operator_ids(job: Job) -> Mapping[Plan, str]:
     return ids
 
 
-def operator_id(plan: Plan) -> str:
+def operator_id(plan: Node) -> str:
     """Return the kind of `plan` and a digest of what it computes: `aggregate-4f0c2d9a1b3e`."""
     form = _encode(plan, _is_computed)
     return f"{type(plan).__name__.lower()}-{hashlib.sha256(form).hexdigest()[:ID_DIGITS]}"

@@ -108,6 +108,7 @@ def _request(job: str, compiled: Compiled, flags: Mapping[str, Any]) -> Deploy:
         drain_seconds=flags["drain_seconds"],
         connections=connections_of(flags),
         machines=_machines(flags["machines"]),
+        allow_inconsistent=flags["allow_inconsistent"],
     )
 
 
@@ -233,12 +234,14 @@ def _change_job(
     """
     assert request.change is not None
     job, _ = cluster.find_job(request.name)
-    change = plan_change(job, compiled, StateChange(request.change))
+    inconsistent = flags["allow_inconsistent"]
+    kind = StateChange(request.change)
+    change = plan_change(job, compiled, kind, allow_inconsistent=inconsistent)
     if reporter.json:
         click.echo(json.dumps(_json(request.name, change), ensure_ascii=False))
     elif not reporter.quiet:
         click.echo(_text(request.name, change), nl=False)
-    change.check(allow_inconsistent=flags["allow_inconsistent"])
+    change.check(allow_inconsistent=inconsistent)
     if flags["dry_run"]:
         return
     answer = ask_agent(cluster, request, seconds=request.drain_seconds + 60.0)
@@ -263,6 +266,11 @@ def _text(name: str, change: Change) -> str:
         lines += [f"  {line}" for line in table.splitlines()]
     else:
         lines.append("  no operator keeps state")
+    for output, changes in change.changes.items():
+        text = "known when the input has been read again"
+        if changes is not None:
+            text = f"{count_text(changes)} change" + "s" * (changes != 1)
+        lines.append(f"  output {output} gets the difference of both results: {text}")
     for what, names in (
         ("new outputs, which begin at the position of the change", diff.outputs_added),
         ("outputs that are no longer written", diff.outputs_dropped),
@@ -306,6 +314,9 @@ def _json(name: str, change: Change) -> dict[str, object]:
             "added": diff.outputs_added,
             "dropped": diff.outputs_dropped,
             "inconsistent": diff.inconsistent,
+            "differences": [
+                {"output": output, "changes": changes} for output, changes in change.changes.items()
+            ],
         },
         "tables": {"added": diff.tables_added, "dropped": diff.tables_dropped},
         "kept_bytes": diff.kept_bytes,

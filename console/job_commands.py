@@ -151,8 +151,9 @@ def deploy(
     If JOB runs, its plan is changed.  The command first prints which state is kept, and how long output
     will pause.  Then the job stops at a committed position, and continues there with the new plan: operators
     that compute the same keep their state.  A change that would lose state is refused unless --rebuild or
-    --allow-state-loss is given; one after which an output would retract rows that it does not have, unless
-    --allow-inconsistent is given.
+    --allow-state-loss is given.  An updating output gets the difference of the old and the new result at the
+    position, and the command prints how many changes that is; where it cannot be computed from the state,
+    the change is refused unless --allow-inconsistent is given.
 
     With --into, the statements of SCRIPT are added to those of JOB, whose plan is changed in the same way.
     Declarations that are equal to those of JOB are taken once.  Outputs of SCRIPT begin at the position of
@@ -168,7 +169,8 @@ def deploy(
 
     With --json, standard output has one object for a change: "job", "position", "operators" (each with
     "operator", "text", "effect", "reason", "stored_rows", "bytes"), "outputs" ("kept", "added",
-    "dropped" and "inconsistent"), "tables" ("added" and "dropped"), "kept_bytes" and "pause_seconds".
+    "dropped", "inconsistent" and "differences", each with "output" and "changes"), "tables" ("added" and
+    "dropped"), "kept_bytes" and "pause_seconds".
     """
     from fsql.console.deploy import deploy_script
 

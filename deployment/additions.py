@@ -54,7 +54,7 @@ def _is_accepted(
         together = addition_to(cluster, name, compiled)[0].compiled
         if together is None:
             return False
-        planned = plan_change(cluster.find_job(name)[0], together, change)
+        planned = plan_change(cluster.find_job(name)[0], together, change, count=False)
         planned.check()
     except FsqlError:
         return False

@@ -207,6 +207,7 @@ class _Agent:
                     before,
                     plan=plan,
                     change=request.change,
+                    allow_inconsistent=request.allow_inconsistent,
                     workers=request.workers or before.workers,
                     snapshot_ms=request.snapshot_ms or before.snapshot_ms,
                     delivery=request.delivery or before.delivery,

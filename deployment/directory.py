@@ -83,7 +83,8 @@ class Deployment(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     effect on the state of the previous plan: see `fsql.job.graph_diff.StateChange`.  `auto` says whether the
     job chooses its ticks, every `tick_seconds`, which is also how often its workers write statistics.
     `machines` has the numbers of workers that run on other machines: see `fsql.deployment.machines`.
-    `profile` is the path of a profile of the input, by which the first plan is chosen.
+    `profile` is the path of a profile of the input, by which the first plan is chosen.  With
+    `allow_inconsistent`, changes of outputs need not add up across the last change of the plan.
     """
 
     id: str
@@ -101,6 +102,7 @@ class Deployment(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     tick_seconds: float = TICK_SECONDS
     machines: dict[str, int] = {}
     profile: str | None = None
+    allow_inconsistent: bool = False
 
 
 class JobStatus(msgspec.Struct, frozen=True):

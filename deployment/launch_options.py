@@ -39,6 +39,7 @@ def launch_options(
         snapshot_every=deployment.snapshot_ms / 1000,
         delivery=deployment.delivery,
         change=None if deployment.change is None else StateChange(deployment.change),
+        allow_inconsistent=deployment.allow_inconsistent,
         listen=connections.listen,
         joining=(connections.joining or 0) + sum(deployment.machines.values()),
         coordination=None if address is None else parse_address(address),

@@ -62,6 +62,7 @@ class Deploy(msgspec.Struct, frozen=True, tag=True, forbid_unknown_fields=True):
     connections: Connections = Connections()
     wanted: Literal["running", "stopped"] = "running"
     machines: dict[str, int] | None = None
+    allow_inconsistent: bool = False
 
 
 class Stop(msgspec.Struct, frozen=True, tag=True, forbid_unknown_fields=True):

@@ -46,6 +46,8 @@ The console, the library and the worker processes use it.  It handles files and 
 | `spark_daemon`                     | the process from which Spark forks its Python processes            |
 | `bootstrap`                        | begins a job with the state of its history, computed on Spark      |
 | `graph_diff`, `graph_tick`         | what a changed script does to the state of a job                   |
+| `result_differences`               | what it does to the rows of outputs, from the state that is kept   |
+| `difference_files`, `kept_state`   | these rows until they are released; the state of a job, to be read |
 | `ticks`, `auto_ticks`              | propose ticks to a running job: on request, or from statistics     |
 | `owners_file`                      | files with owner maps, for `fsql tick propose --bins`              |
 | `readers`                          | who reads each split, for `fsql tick propose --readers`            |

@@ -28,15 +28,17 @@ from fsql.connectors.live.live_splits import front_log_of, is_live, needs_front_
 from fsql.connectors.opening import make_row_encoder
 from fsql.connectors.row_options import row_options
 from fsql.job.compilation import compile_job
+from fsql.job.difference_files import read_difference
 from fsql.job.first_plan import FirstPlan, with_first_plan
 from fsql.job.option_spans import locate_errors
 from fsql.job.planning import RunOptions, choose_plan
 from fsql.job.script import Script
 from fsql.job.sinks import shard_consumers
 from fsql.job.sources import open_splits
+from fsql.runtime.batch import Root
 from fsql.runtime.cluster.contraction import contracted_owners
 from fsql.runtime.cluster.delivery import DeliveryOption
-from fsql.runtime.cluster.job_spec import Settings
+from fsql.runtime.cluster.job_spec import ResultDifference, Settings
 from fsql.runtime.dataflow.row_encoding import row_encodings
 from fsql.runtime.drivers.local import held_name
 from fsql.runtime.drivers.operator_times import OperatorTimes
@@ -64,6 +66,20 @@ POSITIONS: Final = "positions"
 ENCODING_WORKERS_MIN: Final = 3
 """With at least this many workers, workers encode rows; with fewer, the coordinator is not the busiest."""
 FORMAT: Final = 3
+FORMAT_OF_DIFFERENCES: Final = 4
+"""The format of descriptions with `differences`, which earlier versions of fsql would ignore."""
+
+
+class StoredDifferences(msgspec.Struct, frozen=True):
+    """What outputs get at the position of the last change of the plan, at which an epoch may begin.
+
+    `files` has the hash of the file with the rows of each output, by its name; see `difference_files`.  With
+    `rebuilt`, all state is rebuilt, and the rows are those of the old results.
+    """
+
+    position: tuple[int, int]
+    files: dict[str, str]
+    rebuilt: bool = False
 
 
 class JobDescription(msgspec.Struct, frozen=True):
@@ -80,6 +96,8 @@ class JobDescription(msgspec.Struct, frozen=True):
     worker 0 is in the process of the coordinator since the last start, None if that is not known.  `replayed`
     has for each table with a rate, by its ordinal, how many rows of its splits had been read when the job was
     rebuilt: they were due then.
+    `differences` are those of the last change of the plan, if outputs have any; `dropped_columns` are those
+    that outputs had before a change, by output.
     """
 
     job: str
@@ -109,6 +127,8 @@ class JobDescription(msgspec.Struct, frozen=True):
     first: FirstPlan | None = None
     hosted: bool | None = None
     replayed: dict[int, tuple[int, ...]] = msgspec.field(default_factory=dict)
+    differences: StoredDifferences | None = None
+    dropped_columns: dict[str, tuple[str, ...]] = msgspec.field(default_factory=dict)
 
     def script(self) -> Script:
         """Return the script."""
@@ -175,6 +195,27 @@ class PreparedJob:
         }
         return {task.number: logged[task.ordinal] for task in self.fronts if task.ordinal in logged}
 
+    def differences(self) -> ResultDifference | None:
+        """Return what outputs get at the position of the last change of the plan, None for nothing.
+
+        Raises:
+            FsqlError: E614, if it cannot be read.
+        """
+        stored = self.description.differences
+        if stored is None:
+            return None
+        root, state = Root(*stored.position), Path(self.description.state)
+        rows = {
+            number: read_difference(state, stored.files[name], root, self.plan.sinks[number].depth)
+            for number, name in self._differing.items()
+        }
+        return ResultDifference(root, rows, stored.rebuilt)
+
+    @property
+    def _differing(self) -> dict[int, str]:
+        """Return the names of the outputs with differences, by the number of their INSERT."""
+        return differing_outputs(self.description, self.compiled)
+
     def begin_contracted(self) -> TickPlan:
         """Return the plan; if a table that is read is live, worker 0 owns all hash bins at first."""
         if not any(is_live(table) for table in self.compiled.job.tables):
@@ -206,10 +247,13 @@ class PreparedJob:
             {number: each for number, each in enumerate(shardings) if each is not None},
             {number: each.output for number, each in shards.items()},
             lambda number: shards[number].consumer,
+            self.differences() if shards else None,
         )
 
     def encodings(self) -> Mapping[int, RowEncoding]:
         """Return the encodings of the INSERTs whose rows workers encode, by number.
+
+        Rows that move to another position are encoded there.
 
         Raises:
             FsqlError: E534, if the format of a sink cannot store its changes.
@@ -217,11 +261,22 @@ class PreparedJob:
         if self.plan.workers < ENCODING_WORKERS_MIN:
             return {}
         inserts = self.compiled.job.inserts
-        return row_encodings(
+        encodings = row_encodings(
             self.plan,
             lambda port: make_row_encoder(port.table),
             {number: sharding_of(insert) for number, insert in enumerate(inserts)},
         )
+        stored = self.description.differences
+        moving = self._differing if stored is not None and stored.rebuilt else ()
+        return {number: each for number, each in encodings.items() if number not in moving}
+
+
+def differing_outputs(description: JobDescription, compiled: Compiled) -> dict[int, str]:
+    """Return the names of the outputs with differences, by the number of their INSERT."""
+    stored = description.differences
+    names = () if stored is None else stored.files
+    inserts = enumerate(compiled.job.inserts)
+    return {number: each.sink.name for number, each in inserts if each.sink.name in names}
 
 
 def parse_description(data: bytes) -> JobDescription:
@@ -234,7 +289,7 @@ def parse_description(data: bytes) -> JobDescription:
         description = msgspec.json.decode(data, type=JobDescription)
     except msgspec.MsgspecError as error:
         raise _not_understood(str(error)) from None
-    if description.format != FORMAT:
+    if description.format not in {FORMAT, FORMAT_OF_DIFFERENCES}:
         raise _not_understood(f"its format is {description.format}, and this is {FORMAT}")
     return description
 
@@ -259,7 +314,9 @@ def prepare_job(description: JobDescription) -> PreparedJob:
         ordinal: _replayed(each, description.replayed.get(ordinal, ()))
         for ordinal, each in splits.items()
     }
-    plan = choose_plan(result, splits, description.options())
+    unmarked = frozenset(differing_outputs(description, result))
+    options = replace(description.options(), unmarked=unmarked)
+    plan = choose_plan(result, splits, options)
     plan = with_first_plan(plan, description.plan, description.first)
     return PreparedJob(description, result, splits, plan, plan.fronts(splits))
 

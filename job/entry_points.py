@@ -206,7 +206,8 @@ def _lead(  # noqa: PLR0913 - as run_coordinator
     plan = job.begin_contracted() if contracts else job.plan
     work = (description.job, 0, plan, job.fronts, outputs, data)
     ends = insert_limits(job.compiled, job.splits)
-    spec = JobSpec(*work, bool(logs), description.plan, job.encodings(), ends)
+    work_of_plan = (bool(logs), description.plan, job.encodings(), ends, job.differences())
+    spec = JobSpec(*work, *work_of_plan)
     transport = network.take_listener(key, listening)
     local = None if hosted is None else HostedTransport(transport, transport.address)
     finder = None

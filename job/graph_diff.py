@@ -13,18 +13,18 @@ from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.compiler.explain.operators import operator_parts
 from fsql.compiler.explain.parts import headline
 from fsql.compiler.explain.traits import operator_name
-from fsql.compiler.logical import append_only, operators
 from fsql.compiler.records import dataclass
-from fsql.compiler.serialize import work_digest
 from fsql.connectors.live.live_splits import needs_front_log
-from fsql.connectors.row_options import row_options
 from fsql.connectors.settings import settings_of
+from fsql.job.result_differences import output_differences
 from fsql.job.state_operators import state_operators
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from fsql.compiler.logical import Job, Plan
+    from fsql.job.description import JobDescription
+    from fsql.job.result_differences import OutputDifference
     from fsql.runtime.cluster.manifest import Manifest
 
 
@@ -73,8 +73,13 @@ class GraphDiff:
     tables_added: tuple[str, ...]
     tables_dropped: tuple[str, ...]
     position: tuple[int, int] | None
-    inconsistent: tuple[str, ...] = ()
-    """Outputs whose changes would not add up across the position of the change."""
+    differences: tuple[OutputDifference, ...] = ()
+    """What updating outputs get at the position of the change."""
+
+    @property
+    def inconsistent(self) -> tuple[str, ...]:
+        """Return the outputs whose changes would not add up across the position of the change."""
+        return tuple(each.output for each in self.differences if each.reason is not None)
 
     def operators_with(self, effect: StateEffect) -> list[OperatorEffect]:
         """Return the operators on which the effect is `effect`."""
@@ -86,8 +91,17 @@ class GraphDiff:
         return sum(each.size for each in self.operators_with(StateEffect.KEPT))
 
 
-def compare(old: Job, new: Job, change: StateChange, manifest: Manifest | None) -> GraphDiff:
-    """Return the effect on each operator; sizes are those in `manifest`."""
+def compare(
+    old: Job,
+    new: Job,
+    change: StateChange,
+    manifest: Manifest | None,
+    begun: JobDescription | None = None,
+) -> GraphDiff:
+    """Return the effect on each operator; sizes are those in `manifest`.
+
+    `begun` is the description of the job as it is.
+    """
     before, after = state_operators(old), state_operators(new)
     rows: dict[str, int] = {}
     sizes: dict[str, int] = {}
@@ -120,6 +134,7 @@ def compare(old: Job, new: Job, change: StateChange, manifest: Manifest | None) 
                 sizes.get(name, 0),
             )
         )
+    kept = {each.operator for each in effects if each.effect is StateEffect.KEPT}
     old_outputs, new_outputs = _outputs(old), _outputs(new)
     old_tables = [table.name for table in old.tables]
     new_tables = [table.name for table in new.tables]
@@ -131,47 +146,23 @@ def compare(old: Job, new: Job, change: StateChange, manifest: Manifest | None) 
         _only(new_tables, old_tables),
         _only(old_tables, new_tables),
         None if manifest is None else manifest.position,
-        _inconsistent(old, new, effects),
+        output_differences(
+            old,
+            new,
+            kept,
+            rebuilt=change is StateChange.REBUILD,
+            unreleased=unreleased(begun, manifest),
+            dropped={} if begun is None else begun.dropped_columns,
+        ),
     )
 
 
-def _inconsistent(old: Job, new: Job, effects: Iterable[OperatorEffect]) -> tuple[str, ...]:
-    """Return the outputs with changes that refer to rows which they do not have, or leave rows behind.
-
-    The rows of an append-only result stay, whatever the query.  An updating one retracts rows that it has
-    written.  So its rows must come from one query, and it must have all rows of the kept state.
-    """
-    before, after = _results(old), _results(new)
-    updating = {
-        insert.sink.name
-        for job in (old, new)
-        for insert in job.inserts
-        if not append_only(insert.query)
-    }
-    kept = {each.operator for each in effects if each.effect is StateEffect.KEPT}
-    ids = {plan: name for name, plan in state_operators(new).items()}
-    continuing = {
-        insert.sink.name
-        for insert in new.inserts
-        if any(ids.get(plan) in kept for plan in operators(insert.query))
-    }
-    return tuple(
-        name
-        for name, result in after.items()
-        if name in updating and (before[name] != result if name in before else name in continuing)
-    )
-
-
-def _results(job: Job) -> dict[str, list[object]]:
-    """Return what each output is written from and how, by name; equal values are equal results."""
-    results: dict[str, list[object]] = {}
-    for insert in job.inserts:
-        sink = insert.sink
-        columns = [(column.name, str(column.type)) for column in sink.columns]
-        query = work_digest(insert.query, lambda table: table.name)
-        written = (columns, row_options(sink), sink.changes, sink.key, sink.operation_column)
-        results.setdefault(sink.name, []).append((query, written))
-    return results
+def unreleased(begun: JobDescription | None, manifest: Manifest | None) -> Mapping[str, str]:
+    """Return the files with what outputs get at a snapshot because of an earlier change of the plan."""
+    stored = None if begun is None else begun.differences
+    if stored is None or manifest is None or stored.position != manifest.position:
+        return {}
+    return stored.files
 
 
 def check_consistent(diff: GraphDiff) -> None:
@@ -180,18 +171,21 @@ def check_consistent(diff: GraphDiff) -> None:
     Raises:
         FsqlError: E638, if an output would retract rows that it does not have, or keep old ones.
     """
-    if not diff.inconsistent:
-        return
-    name = diff.inconsistent[0]
-    message = (
-        f'the changes of output "{name}" would not add up: its rows are not those of the new query'
-    )
-    note = "later changes would retract rows that were never written, and leave old rows in place"
-    raise _refusal(
-        message,
+    for difference in diff.differences:
+        if difference.reason is not None:
+            raise inconsistent_error(difference.output, difference.reason)
+
+
+def inconsistent_error(output: str, reason: str) -> FsqlError:
+    """Return the error for an output for which the difference of both results cannot be computed."""
+    return _refusal(
+        f'the changes of output "{output}" would not add up: {reason}',
         "deploy the script under another name, with new outputs",
         "or accept such changes: --allow-inconsistent",
-        notes=(note,),
+        notes=(
+            "the output would need the difference of the old and the new result",
+            "without it, changes retract rows that were never written, and leave old rows in place",
+        ),
     )
 
 

@@ -22,10 +22,32 @@ from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.compiler.plan_choices import NO_CHOICES
 from fsql.job.compilation import compile_job
 from fsql.job.coordination import coordination_error, job_coordination, state_coordination
-from fsql.job.description import JOB, parse_description, plan_digest
+from fsql.job.description import (
+    FORMAT,
+    FORMAT_OF_DIFFERENCES,
+    JOB,
+    StoredDifferences,
+    parse_description,
+    plan_digest,
+)
+from fsql.job.difference_files import (
+    read_difference,
+    remove_differences,
+    write_difference,
+)
 from fsql.job.file_uses import FileUses
-from fsql.job.graph_diff import StateChange, StateEffect, check_change, compare
+from fsql.job.graph_diff import (
+    StateChange,
+    StateEffect,
+    check_change,
+    check_consistent,
+    compare,
+    inconsistent_error,
+    unreleased,
+)
+from fsql.job.kept_state import kept_state
 from fsql.job.planning import choose_plan
+from fsql.job.result_differences import ResultDifferences, RowFailsError
 from fsql.job.sinks import output_names
 from fsql.runtime.batch import START
 from fsql.runtime.cluster.snapshots import first_number
@@ -34,8 +56,10 @@ from fsql.runtime.coordination.port import CoordinationError
 from fsql.runtime.coordination.snapshot_requests import newest_answer
 from fsql.runtime.drivers.processes.job_state import open_job_state
 from fsql.runtime.hosts.split_ends import renumbered_ends
+from fsql.runtime.state.loading import DamagedSegmentError
 from fsql.runtime.state.local_directory import LocalDirectory, local_snapshots, sync_directory
 from fsql.runtime.state.snapshots import DamagedSnapshotError, SnapshotNotWrittenError
+from fsql.runtime.state.store import StateStoreError
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -44,6 +68,7 @@ if TYPE_CHECKING:
     from fsql.job.compilation import Compiled
     from fsql.job.description import JobDescription
     from fsql.job.graph_diff import GraphDiff
+    from fsql.runtime.batch import Batch
     from fsql.runtime.cluster.manifest import Manifest
     from fsql.runtime.hosts.job_state import JobState
     from fsql.runtime.hosts.ports import Steps
@@ -88,6 +113,12 @@ def complete_change(state: Path) -> None:
         ends.unlink(missing_ok=True)
         following.unlink()
     sync_directory(state)
+    remove_differences(state, _files_of(parse_description((state / JOB).read_bytes())))
+
+
+def _files_of(description: JobDescription) -> set[str]:
+    stored = description.differences
+    return set() if stored is None else set(stored.files.values())
 
 
 def newest_manifest(state: Path) -> Manifest | None:
@@ -115,10 +146,13 @@ def change_plan(
     compiled: Compiled,
     new: JobDescription,
     change: StateChange,
+    *,
+    allow_inconsistent: bool = False,
 ) -> None:
     """Convert the state of a drained job, whose processes have ended, to a changed plan.
 
     `compiled` is the new script with the ordinals of the job, `new` describes it as a job that begins now.
+    With `allow_inconsistent`, changes of outputs need not add up.
 
     Raises:
         FsqlError: E638, if the change is refused, or the job was not drained; E614, E621.
@@ -130,17 +164,23 @@ def change_plan(
         take_lease(job_state, state)
         epoch, manifest = run_steps(job_state.take_epoch())
         _check_drained(state, manifest)
-        diff = compare(old.job, compiled.job, change, manifest)
+        diff = compare(old.job, compiled.job, change, manifest, begun)
         check_change(diff, old.job, compiled.job, change)
         assert manifest is not None
+        if not allow_inconsistent:
+            check_consistent(diff)
         following = _description(begun, new, compiled, old, manifest, change)
+        rows = result_differences(
+            state, manifest, diff, begun, allow_inconsistent=allow_inconsistent
+        )
+        following = _with_differences(following, state, manifest, diff, rows)
         fronts = _renumber(begun, old, following, compiled)
         changed = _manifest(manifest, diff, following, fronts, epoch, change)
         _write_next(state, following, fronts)
         for number in (first_number(epoch), first_number(epoch) + 1):
             # Twice, so that the previous manifest is of the new plan, too, if the newest is damaged one day.
             run_steps(job_state.commit(msgspec.structs.replace(changed, snapshot=number)))
-    except (CoordinationError, SnapshotNotWrittenError, OSError) as error:
+    except (CoordinationError, SnapshotNotWrittenError, StateStoreError, OSError) as error:
         message = f'the state directory "{state}" cannot be used: {error}'
         raise FsqlError([Diagnostic("E621", message)]) from None
     finally:
@@ -194,6 +234,9 @@ def _description(
         ordinals=ordinals,
         since=since,
         replayed=_replayed(begun, old, manifest, kept, change),
+        differences=None,
+        dropped_columns=_dropped_columns(begun, old, compiled),
+        format=FORMAT,
     )
 
 
@@ -222,6 +265,23 @@ def _replayed(
     return {ordinal: tuple(each) for ordinal, each in rows.items()}
 
 
+def _dropped_columns(
+    begun: JobDescription, old: Compiled, new: Compiled
+) -> dict[str, tuple[str, ...]]:
+    """Return the columns that outputs had once, by output."""
+    columns = {
+        insert.sink.name: {column.name for column in insert.sink.columns}
+        for insert in old.job.inserts
+    }
+    found = {}
+    for insert in new.job.inserts:
+        sink = insert.sink
+        if sink.name in columns:
+            had = columns[sink.name].union(begun.dropped_columns.get(sink.name, ()))
+            found[sink.name] = tuple(sorted(had - {column.name for column in sink.columns}))
+    return {name: dropped for name, dropped in found.items() if dropped}
+
+
 def _since(
     begun: JobDescription, compiled: Compiled, old: Compiled, manifest: Manifest
 ) -> dict[str, tuple[int, int]]:
@@ -233,6 +293,68 @@ def _since(
         else manifest.position
         for name in output_names(compiled)
     }
+
+
+def _with_differences(
+    following: JobDescription,
+    state: Path,
+    manifest: Manifest,
+    diff: GraphDiff,
+    rows: Mapping[str, Batch],
+) -> JobDescription:
+    """Return the description with what outputs get at the position of the change, stored in files."""
+    if not rows:
+        return following
+    files = {name: write_difference(state, batch) for name, batch in rows.items()}
+    rebuilt = any(each.rebuilt for each in diff.differences)
+    return msgspec.structs.replace(
+        following,
+        differences=StoredDifferences(manifest.position, files, rebuilt),
+        format=FORMAT_OF_DIFFERENCES,
+    )
+
+
+def result_differences(
+    state: Path,
+    manifest: Manifest,
+    diff: GraphDiff,
+    begun: JobDescription,
+    *,
+    allow_inconsistent: bool = False,
+) -> dict[str, Batch]:
+    """Return the rows that outputs get at the position of a manifest when the plan is changed, by output.
+
+    `begun` is the description of the job as it is.  If it begins at this position, too, what its outputs get
+    there is not released yet, and comes first.
+
+    Raises:
+        FsqlError: E638, if a row of a result fails, unless `allow_inconsistent`; E614, if the state is
+            damaged.
+        StateStoreError: if the state cannot be read.
+    """
+    operators = frozenset[str]().union(*(each.operators for each in diff.differences))
+    try:
+        kept = ResultDifferences(kept_state(state, manifest, operators), manifest.root)
+    except DamagedSegmentError as error:
+        raise FsqlError([Diagnostic("E614", f'"{state}" cannot be read: {error}')]) from None
+    found = {
+        name: read_difference(state, file, manifest.root)
+        for name, file in unreleased(begun, manifest).items()
+        if name in diff.outputs_kept
+    }
+    for difference in diff.differences:
+        before = found.pop(difference.output, None)
+        if difference.reason is not None:
+            continue
+        try:
+            rows = kept.rows(difference, before)
+        except RowFailsError as error:
+            if not allow_inconsistent:
+                raise inconsistent_error(difference.output, str(error)) from None
+        else:
+            if len(rows) or difference.rebuilt:
+                found[difference.output] = rows
+    return found
 
 
 def _renumber(

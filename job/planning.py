@@ -31,6 +31,7 @@ class RunOptions:
     """The options of a run; they do not affect the rows that it releases.
 
     `spark` is the URL of the Spark master, if the job runs on Spark; `profile` is the profile of its input.
+    `unmarked` are INSERTs that need the removed rows of updates: see `optimizer.choose`.
     """
 
     workers: int = 1
@@ -41,12 +42,19 @@ class RunOptions:
     chunk_rows: int = CHUNK_ROWS
     existing: Existing = Existing.REFUSE
     profile: GivenProfile | None = None
+    unmarked: frozenset[int] = frozenset()
 
 
 def choose_plan(compiled: Compiled, splits: Splits, options: RunOptions) -> TickPlan:
     """Return the tick plan of the job for these splits."""
     fronts = {ordinal: len(of_table) for ordinal, of_table in splits.items()}
-    plan = choose(compiled.graph, workers=options.workers, fronts=fronts, policy=options.policy)
+    plan = choose(
+        compiled.graph,
+        workers=options.workers,
+        fronts=fronts,
+        policy=options.policy,
+        unmarked=options.unmarked,
+    )
     if options.profile is not None:
         graph = digest(compiled.job)
         plan = with_first_plan(plan, graph, first_plan(plan, graph, options.profile))

@@ -30,6 +30,7 @@ class ProcessOptions:
         keys: the directory of the CURVE keys; without keys, all nodes are on the loopback.
         json_messages: whether processes print messages about connections as JSON.
         change: what happens to the state of a drained job whose plan has changed; None refuses the change.
+        allow_inconsistent: whether changes of outputs need not add up after a change of the plan.
         start_process: starts the processes of the run; None for a new fork server.
         hosted: whether worker 0 is in the process of the coordinator; None for this if input is live and no
             worker is started by hand.
@@ -48,6 +49,7 @@ class ProcessOptions:
     keys: Path | None = None
     json_messages: bool = False
     change: StateChange | None = None
+    allow_inconsistent: bool = False
     start_process: StartProcess | None = None
     hosted: bool | None = None
     contracts: bool = True

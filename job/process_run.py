@@ -224,7 +224,9 @@ def _continue_begun(
         files = check_files(compiled)
         with files.lock(options.existing, state / "positions"):
             pass  # errors that prevent a start are found before the change
-        change_plan(state, begun, compiled, new, process_options.change)
+        inconsistent = process_options.allow_inconsistent
+        change = process_options.change
+        change_plan(state, begun, compiled, new, change, allow_inconsistent=inconsistent)
     return compiled
 
 

@@ -10,7 +10,7 @@ written again.
 from __future__ import annotations
 
 import shutil
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import closing
 from typing import TYPE_CHECKING, Final
 
 import msgspec
@@ -18,7 +18,9 @@ import msgspec
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.job.coordination import CREDENTIALS, check_coordination, job_coordination
 from fsql.job.description import JOB, parse_description
+from fsql.job.difference_files import difference_name
 from fsql.job.graph_tick import newest_manifest, run_steps, take_lease
+from fsql.job.kept_state import open_stores
 from fsql.job.state_directory import FINISHED, state_directory
 from fsql.runtime.cluster.snapshots import first_number
 from fsql.runtime.coordination.port import CoordinationError
@@ -29,7 +31,7 @@ from fsql.runtime.state.snapshots import SnapshotNotWrittenError
 from fsql.runtime.state.store import StateStoreError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
     from pathlib import Path
 
     from fsql.runtime.cluster.manifest import Manifest, StateSegment
@@ -59,7 +61,7 @@ def copy_snapshot(state: Path, copy: Path) -> Manifest:
             raise _refusal("the job has no snapshot yet", "take one: fsql snapshot take")
         copy.mkdir(mode=0o700, parents=True, exist_ok=True)
         try:
-            with _stores(state, manifest) as stores:
+            with open_stores(state, manifest.segments) as stores:
                 _make_copy(state, copy, manifest, stores)
         except (DamagedSegmentError, StateStoreError, CoordinationError, OSError) as error:
             reason = str(error)
@@ -87,7 +89,7 @@ def restore_copy(copy: Path, state: Path) -> Manifest:
         if manifest.graph != description.plan:
             raise _refusal("the copy is of another plan than the job", "deploy that plan first")
         try:
-            with _stores(copy, manifest) as stores:
+            with open_stores(copy, manifest.segments) as stores:
                 restored = _commit(state, manifest, stores)
         except (
             DamagedSegmentError,
@@ -98,21 +100,6 @@ def restore_copy(copy: Path, state: Path) -> Manifest:
             raise _refusal(f"the copy cannot be restored: {error}") from None
         (state / FINISHED).unlink(missing_ok=True)
     return restored
-
-
-@contextmanager
-def _stores(directory: Path, manifest: Manifest) -> Iterator[Mapping[int, StateStore]]:
-    """Open the stores that a manifest needs for reading.
-
-    Their current values can be read until they are closed, even if a running job removes them.
-    """
-    workers = sorted({segment.worker for segment in manifest.segments})
-    with ExitStack() as opened:
-        stores = {}
-        for worker in workers:
-            stores[worker] = LocalDirectory(directory).open_store(worker, read_only=True)
-            opened.callback(stores[worker].close)
-        yield stores
 
 
 def _make_copy(
@@ -141,7 +128,8 @@ def _copy_files(source: Path, target: Path, coordination: str | None) -> None:
     (target / JOB).chmod(0o600)
     if (source / "positions").is_dir():
         shutil.copytree(source / "positions", target / "positions", dirs_exist_ok=True)
-    for name in ("ends", CREDENTIALS):
+    differences = [] if description.differences is None else description.differences.files.values()
+    for name in ("ends", CREDENTIALS, *map(difference_name, differences)):
         if (source / name).exists():
             shutil.copyfile(source / name, target / name)
     sync_directory(target)

@@ -106,6 +106,9 @@ def resume_or_create(state: Path, new: JobDescription) -> JobDescription:
             since=begun.since,
             first=begun.first,
             replayed=begun.replayed,
+            differences=begun.differences,
+            dropped_columns=begun.dropped_columns,
+            format=begun.format,
         )
     elif (state / "snapshots").exists():
         helps = ("restore it from a backup", "or name another directory")

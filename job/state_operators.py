@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.logical import (
     Aggregate,
+    ApplyChanges,
     AssignSessions,
     Join,
     Over,
@@ -18,7 +19,9 @@ from fsql.compiler.serialize import operator_ids
 if TYPE_CHECKING:
     from fsql.compiler.logical import Job, Plan
 
-_STATEFUL: Final = (Aggregate, WindowAggregate, AssignSessions, Over, Rank, Join, ToChangelog)
+_STATEFUL: Final = (
+    *(Aggregate, ApplyChanges, AssignSessions, Join, Over, Rank, ToChangelog, WindowAggregate),
+)
 
 
 def state_operators(job: Job) -> dict[str, Plan]:

@@ -33,6 +33,7 @@ def choose(
     fronts: Mapping[int, int] | None = None,
     policy: Policy | None = None,
     repairs_free: int = 1_000,
+    unmarked: frozenset[int] = frozenset(),
 ) -> TickPlan:
     """Return a tick plan for `graph`.
 
@@ -42,6 +43,7 @@ def choose(
         fronts: the number of splits of each table, by its ordinal; one if it is missing.
         policy: the policy of every fold; if it is None, one is chosen for each fold.
         repairs_free: the number of rows that repairs of a fold may apply again before their cost is limited.
+        unmarked: the INSERTs that get the removed rows, although marks would do (`mark_replacements`).
     """
     reasons: list[Reason] = []
 
@@ -57,7 +59,7 @@ def choose(
         for vertex in graph.vertices
         if isinstance(vertex.operation, graphs.Sink)
     )
-    stages, sinks = mark_replacements(stages, sinks)
+    stages, sinks = mark_replacements(stages, sinks, unmarked)
     late_windows = tuple(
         vertex.origin for vertex in graph.vertices if isinstance(vertex.operation, graphs.LateSink)
     )

@@ -26,17 +26,20 @@ _MARK: Final = Column("replaces", BOOLEAN, nullable=False)
 
 
 def mark_replacements(
-    stages: tuple[Stage, ...], sinks: tuple[SinkPort, ...]
+    stages: tuple[Stage, ...], sinks: tuple[SinkPort, ...], unmarked: frozenset[int]
 ) -> tuple[tuple[Stage, ...], tuple[SinkPort, ...]]:
-    """Return the plan with marks instead of removed rows, where marks are sufficient."""
+    """Return the plan with marks instead of removed rows, where marks are sufficient.
+
+    The INSERTs `unmarked` get removed rows in any case.
+    """
     marked_stages, marked_sinks = list(stages), list(sinks)
     for index, stage in enumerate(stages):
         if len(stage.sends) != 1:
             continue
         send = stage.sends[0]
-        if isinstance(send.to, ToSink) and _needs_no_removals(
-            stage, send.step, sinks[send.to.insert]
-        ):
+        if not isinstance(send.to, ToSink) or send.to.insert in unmarked:
+            continue
+        if _needs_no_removals(stage, send.step, sinks[send.to.insert]):
             marked_stages[index] = _add_mark(stage)
             marked_sinks[send.to.insert] = replace(sinks[send.to.insert], marked=True)
     return tuple(marked_stages), tuple(marked_sinks)

@@ -199,7 +199,7 @@ CLUSTER_ROWS: Final[tuple[Row, ...]] = (
         "E638",
         "plan of a job cannot be changed",
         "State would be lost, or written changes would not add up; or what is requested is not possible.",
-        "`--rebuild` recomputes state from all input; `--allow-state-loss` continues without it.",
+        "`--rebuild` computes state again. `--allow-state-loss` and `--allow-inconsistent` accept the loss.",
         "fsql deploy new.sql --name orders  # which groups by another column",
     ),
     (

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from fsql.compiler.assignment import FrontTask
     from fsql.compiler.tick_plan import TickPlan
+    from fsql.runtime.batch import Batch
     from fsql.runtime.cluster.delivery import DeliveryOption
     from fsql.runtime.cluster.shards import Shard
     from fsql.runtime.dataflow.row_encoding import RowEncoding
@@ -65,12 +66,42 @@ class Output:
 
 
 @dataclass(frozen=True, slots=True)
+class ResultDifference:
+    """What INSERTs get at `position`, where their queries were changed: `rows` by number of the INSERT.
+
+    An epoch that begins there releases the rows with the changes that its input has at the position.  If the
+    state is `rebuilt`, the rows are those of the old results, removed; an epoch that begins at the start also
+    releases all changes below the position there, so that the sum is the difference of both results.  Their
+    sum is not part of any state, so there is no snapshot at the position or below it.
+    """
+
+    position: Root
+    rows: Mapping[int, Batch]
+    rebuilt: bool = False
+
+    @property
+    def snapshots_from(self) -> Root:
+        """Return the least position of a snapshot."""
+        return self.position._replace(origin=self.position.origin + 1) if self.rebuilt else START
+
+    def rows_of(self, start: Root) -> Mapping[int, Batch]:
+        """Return the rows that an epoch that begins at `start` releases at the position."""
+        return self.rows if start == (START if self.rebuilt else self.position) else {}
+
+    def moves(self, start: Root) -> Mapping[int, Root]:
+        """Return the INSERTs whose changes move to a position, in an epoch that begins at `start`."""
+        moving = self.rebuilt and start == START
+        return dict.fromkeys(self.rows, self.position) if moving else {}
+
+
+@dataclass(frozen=True, slots=True)
 class JobSpec:
     """A job as its coordinator needs it; `description` is for the drivers of its workers.
 
     `logged` says that some sources have a front log; `graph` is the digest of the plan,
     which manifests name; `encodings` are those of the INSERTs whose rows workers encode.  `insert_limits` has
-    the number of rows of each INSERT, if the job ends when all of them have released as many.
+    the number of rows of each INSERT, if the job ends when all of them have released as many.  `difference`
+    is that of the last change of the plan.
     """
 
     job: str
@@ -83,6 +114,7 @@ class JobSpec:
     graph: str = ""
     encodings: Mapping[int, RowEncoding] = field(default_factory=dict)
     insert_limits: tuple[int, ...] = ()
+    difference: ResultDifference | None = None
 
     @property
     def takes_snapshots(self) -> bool:

@@ -7,17 +7,18 @@ from typing import TYPE_CHECKING
 from fsql.runtime.batch import END, START, Root
 from fsql.runtime.cluster.deliveries import Deliveries
 from fsql.runtime.dataflow.barrier import Barrier, DeadLetters, LateRows, Stopped
+from fsql.runtime.dataflow.messages import Address, Parcel, PortKind
 from fsql.runtime.dataflow.metrics import Metrics, merge
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
+    from fsql.runtime.batch import Batch
     from fsql.runtime.cluster.coordinator_events import Deliver
     from fsql.runtime.cluster.delivery import Contents
     from fsql.runtime.cluster.job_spec import JobSpec, Settings
     from fsql.runtime.cluster.manifest import Manifest
     from fsql.runtime.cluster.shard_writers import ShardWriters
-    from fsql.runtime.dataflow.messages import Parcel
     from fsql.runtime.dataflow.stage_pipeline import Instrumentation
 
 
@@ -44,10 +45,20 @@ class OutputRelease:
         self.stopped: Stopped | None = None
         """The error that ends the job, once it is released."""
         windows = len(spec.plan.late_windows)
+        difference = spec.difference
+        moves = {} if difference is None else difference.moves(start)
         self._barrier = Barrier(
-            spec.plan.sinks, windows, start, spec.encodings, rows_left, spec.plan.rejecting
+            spec.plan.sinks,
+            windows,
+            start,
+            spec.encodings,
+            rows_left,
+            spec.plan.rejecting,
+            moves,
         )
         self._advance = instrument("barrier", self._barrier.advance)
+        if difference is not None:
+            self._accept_difference(spec, difference.rows_of(start), writers)
         self._tables = spec.plan.tables
         self._sinks = spec.plan.sinks
         self._snapshot: Root | None = None
@@ -58,6 +69,20 @@ class OutputRelease:
         """Whether the deliveries have been told that the results are complete."""
         self._min_time: Root | None = None
         """Min time at the barrier if not everything below it is released yet, which requires the lease."""
+
+    def _accept_difference(
+        self, spec: JobSpec, rows: Mapping[int, Batch], writers: ShardWriters
+    ) -> None:
+        """Accept the rows that INSERTs get at the first position, except for those that workers write."""
+        of_workers = {spec.outputs[number].insert for number in writers.outputs}
+        for insert, batch in rows.items():
+            if insert in of_workers or not len(batch):
+                continue
+            to = Address(len(spec.plan.stages), insert, PortKind.SINK)
+            encoding = spec.encodings.get(insert)
+            for part in [batch] if encoding is None else encoding.encode(batch):
+                # As repairs, so that they are consolidated with the rows of the same root.
+                self._barrier.accept(Parcel(to, part, repairs=True))
 
     @property
     def min_time(self) -> Root:

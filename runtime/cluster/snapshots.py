@@ -75,6 +75,9 @@ class EpochSnapshots:
         self._spec = spec
         self._epoch = epoch
         self._every = every
+        difference = spec.difference
+        self._least = START if difference is None else difference.snapshots_from
+        """The least position of a snapshot."""
         self._early = min(EARLY_SECONDS, (every or 0.0) / 2)
         self._next_at = now + (every or 0.0)
         self._number = first_number(epoch) + 1
@@ -185,9 +188,10 @@ class EpochSnapshots:
         """Return the announcement of a snapshot at which a tick begins, if there is a position for it."""
         greatest = max(promises, default=START)
         self.end_frequent()
-        if self._pending is not None or greatest == START:
+        position = self._distance.position(greatest)
+        if self._pending is not None or greatest == START or position < self._least:
             return None
-        return self._announce(greatest, self._distance.position(greatest), tuple(members), tick)
+        return self._announce(greatest, position, tuple(members), tick)
 
     def cancel_if_undecided(self, now: float) -> CancelSnapshot | None:
         """Return the cancellation of an announced snapshot that a tick need not wait for.
@@ -246,6 +250,9 @@ class EpochSnapshots:
         wanted = asked or self._has_tick
         if greatest == START or (not wanted and self._kept_at == (position,) * KEPT):
             return None
+        if position < self._least and not asked:
+            return None
+        position = max(position, self._least)
         if asked and self.requested.is_last:
             position = max(position, stored_below)
         announced = self._announce(greatest, position, self.members)

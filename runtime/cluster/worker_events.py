@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from fsql.runtime.batch import Root
     from fsql.runtime.cluster.delivery import Bundle
     from fsql.runtime.cluster.frames import Begin
-    from fsql.runtime.cluster.job_spec import Output, Settings
+    from fsql.runtime.cluster.job_spec import Output, ResultDifference, Settings
     from fsql.runtime.cluster.manifest import StateSegment
     from fsql.runtime.dataflow.row_encoding import RowEncoding
     from fsql.runtime.kernels.keyed.incremental_snapshot import IncrementalSnapshot
@@ -59,7 +59,8 @@ class Loaded:
 
     `number` is that of the worker in the epoch.  `fronts` are its own, and `tasks` are those of the job.
     `settings` are those of the job, and `encodings` those of its INSERTs whose rows workers encode.
-    `shardings` are those of INSERTs with shards, and `shards` those that this worker writes.
+    `shardings` are those of INSERTs with shards, and `shards` those that this worker writes.  `difference` is
+    that of the last change of the plan.
     """
 
     epoch: int
@@ -72,6 +73,7 @@ class Loaded:
     tasks: tuple[FrontTask, ...] = ()
     shardings: Mapping[int, Sharding] = field(default_factory=dict)
     shards: tuple[OpenedShard, ...] = ()
+    difference: ResultDifference | None = None
 
 
 @dataclass(frozen=True, slots=True)

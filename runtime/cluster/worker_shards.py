@@ -22,15 +22,22 @@ from fsql.runtime.cluster.frames import (
 from fsql.runtime.cluster.worker_events import DeliverShard, SinksSynced, SyncSinks
 from fsql.runtime.dataflow.barrier import Released
 from fsql.runtime.dataflow.invariants import check_not_below
-from fsql.runtime.dataflow.messages import AckEntry, Acknowledgement, Kind
+from fsql.runtime.dataflow.messages import (
+    AckEntry,
+    Acknowledgement,
+    Address,
+    Kind,
+    Parcel,
+    PortKind,
+)
 from fsql.runtime.dataflow.shard_exchange import ShardExchange
 from fsql.runtime.dataflow.sink_gate import SinkGate
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from fsql.compiler.tick_plan import SinkPort
-    from fsql.runtime.batch import Root
+    from fsql.runtime.batch import Batch, Root
     from fsql.runtime.cluster.delivery import Bundle
     from fsql.runtime.cluster.frames import Begin, Item
     from fsql.runtime.cluster.worker_events import (
@@ -39,7 +46,7 @@ if TYPE_CHECKING:
         ShardStored,
         WorkerEffect,
     )
-    from fsql.runtime.dataflow.messages import Message, Parcel
+    from fsql.runtime.dataflow.messages import Message
     from fsql.runtime.dataflow.outbox import Effect
     from fsql.runtime.dataflow.stage_pipeline import Instrumentation
 
@@ -70,7 +77,9 @@ class WorkerShards:
         }
         """The encodings of the INSERTs whose rows go to the barrier."""
         ports, rows_max = loaded.plan.sinks, loaded.settings.bundle_rows_max
-        shards = [_Shard(opened, ports, start, rows_max) for opened in loaded.shards]
+        difference = loaded.difference
+        moves = {} if difference is None else difference.moves(start)
+        shards = [_Shard(opened, ports, start, rows_max, moves) for opened in loaded.shards]
         self._shards = {shard.number: shard for shard in shards}
         self._by_name = {shard.name: shard for shard in shards}
         self._epoch = begin.epoch
@@ -79,6 +88,16 @@ class WorkerShards:
         self._reported = start
         self._rows: Counter[int] = Counter()
         self._release_below = instrument("barrier", self._release_all)
+        if difference is not None:
+            self._accept_difference(loaded, difference.rows_of(start))
+
+    def _accept_difference(self, loaded: Loaded, rows: Mapping[int, Batch]) -> None:
+        """Accept the rows that the shards of this worker get at the first position."""
+        for insert in self.exchange.inserts:
+            if insert in rows and len(rows[insert]):
+                to = Address(len(loaded.plan.stages), insert, PortKind.SINK)
+                for _ in self.exchange.parts(Parcel(to, rows[insert], repairs=True)):
+                    pass  # other workers accept what their shards get
 
     def receive(self, message: Message) -> list[Effect]:
         """Accept rows of a shard from another worker: they are acknowledged, and wait without a hold.
@@ -149,7 +168,12 @@ class _Shard:
     """One shard, by the number of its output."""
 
     def __init__(
-        self, opened: OpenedShard, ports: Sequence[SinkPort], start: Root, rows_max: int
+        self,
+        opened: OpenedShard,
+        ports: Sequence[SinkPort],
+        start: Root,
+        rows_max: int,
+        moves: Mapping[int, Root],
     ) -> None:
         output = opened.output
         assert output.insert is not None
@@ -157,7 +181,7 @@ class _Shard:
         self.number = opened.number
         self.insert = output.insert
         self.name = output.insert, output.shard.number
-        self.gate = SinkGate(ports[output.insert], None)
+        self.gate = SinkGate(ports[output.insert], None, moves.get(output.insert))
         self.delivery = delivery_of(output, opened.position, opened.window, rows_max, start)
 
     def release(self, bound: Root) -> list[Bundle]:

@@ -84,14 +84,19 @@ class Barrier:
         encodings: Mapping[int, RowEncoding] = MappingProxyType({}),
         rows_left: Sequence[int] = (),
         rejecting: Collection[int] = (),
+        moves: Mapping[int, Root] = MappingProxyType({}),
     ) -> None:
         """Start at `start`, below which everything was released before.
 
         `encodings` are those of the INSERTs whose rows workers encode.  `rows_left` has the number of rows
         that each INSERT has from `start` on, if all of them have a maximum of rows.  `rejecting` are the
-        ordinals of the tables that go on after malformed rows.
+        ordinals of the tables that go on after malformed rows.  The changes of the INSERTs in `moves`
+        that are below a position move to it.
         """
-        self._sinks = [SinkGate(port, encodings.get(insert)) for insert, port in enumerate(sinks)]
+        self._sinks = [
+            SinkGate(port, encodings.get(insert), moves.get(insert))
+            for insert, port in enumerate(sinks)
+        ]
         self._late = [WaitingRows() for _ in range(late_windows)]
         self._errors = WaitingRows()
         self._dead_letters: list[tuple[Root, DeadLetter]] = []

@@ -46,7 +46,7 @@ from fsql.runtime.dataflow.fold_output import FoldOutput
 from fsql.runtime.dataflow.fold_snapshots import FoldSnapshots
 from fsql.runtime.dataflow.invariants import check_not_below
 from fsql.runtime.dataflow.released_bins import ReleasedBins
-from fsql.runtime.kernels.keyed.kernel import Kernel, KeyedRows, split_at_position
+from fsql.runtime.kernels.keyed.kernel import KeptResult, Kernel, KeyedRows, split_at_position
 from fsql.runtime.order import concat
 
 if TYPE_CHECKING:
@@ -284,6 +284,14 @@ class Fold:
             return None
         roots = [self._kernel.next_close(), self._backlog.least()]
         return min([root for root in roots if root is not None], default=None)
+
+    def result(self) -> Batch | None:
+        """Return the rows that all changes so far add up to, at min time; nothing may have arrived above it.
+
+        The kernel must be a `KeptResult`.
+        """
+        assert isinstance(self._kernel, KeptResult)
+        return self._kernel.result(self._min_time)
 
     def state_rows(self) -> int:
         """Return the number of rows or groups in the state and of rows that wait."""

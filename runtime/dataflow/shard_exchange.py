@@ -17,7 +17,7 @@ from fsql.runtime.dataflow.outbox import BARRIER
 from fsql.runtime.dataflow.sharded_rows import shard_numbers
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Collection, Iterator, Mapping
 
     from fsql.compiler.analysis.sharding import Sharding
     from fsql.runtime.batch import Batch
@@ -46,6 +46,11 @@ class ShardExchange:
         self._writers = writers
         self._own = own
         self._accept = accept
+
+    @property
+    def inserts(self) -> Collection[int]:
+        """Return the numbers of the INSERTs whose shards workers write."""
+        return self._shardings.keys()
 
     def parts(self, parcel: Parcel) -> Iterator[tuple[int, Parcel]]:
         """Yield the receivers of a parcel for the barrier, and the part of each."""

@@ -5,7 +5,7 @@ The changes of one root position are one group; `docs/internals/semantics.md` ha
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -15,7 +15,13 @@ from fsql.runtime.change_order import canonical_order, order_of_replacements
 from fsql.runtime.dataflow.invariants import InvariantError
 from fsql.runtime.dataflow.waiting_rows import WaitingRows
 from fsql.runtime.dictionaries import DictionaryRanks
-from fsql.runtime.order import canonical_rank, concat, lexicographic_order, position_order
+from fsql.runtime.order import (
+    below,
+    canonical_rank,
+    concat,
+    lexicographic_order,
+    position_order,
+)
 from fsql.runtime.ports import DELETE, INSERT, UPDATE_AFTER, UPDATE_BEFORE, Release
 from fsql.runtime.weights import consolidate, expand
 
@@ -29,26 +35,70 @@ if TYPE_CHECKING:
     Ints = NDArray[np.int64]
     Operations = NDArray[np.int8]
 
+_MOVING_MIN: Final = 1 << 16
+
+
+class MovingRows:
+    """The changes below a position, which move to it: their sum is one group there."""
+
+    def __init__(self, position: Root) -> None:
+        self.position = position
+        self._parts: list[Batch] = []
+        self._summed = 0
+        """How many rows there were when they were last added up."""
+
+    @property
+    def rows(self) -> int:
+        """Return the number of rows, some of which may cancel."""
+        return sum(map(len, self._parts))
+
+    def accept(self, batch: Batch) -> Batch:
+        """Accept the rows below the position; return the others."""
+        under = below(batch, self.position)
+        if under.any():
+            moved = batch if under.all() else batch.take(np.flatnonzero(under))
+            times, origins = (np.full(len(moved), part, np.int64) for part in self.position)
+            self._parts.append(Batch(moved.columns, times, origins, moved.path, moved.weight))
+            # Each row is added up a logarithmic number of times; there are at most twice as many as needed.
+            if self.rows > _MOVING_MIN + 2 * self._summed:
+                self._parts = [consolidate(concat(self._parts), by_path=False)]
+                self._summed = self.rows
+        return batch if not under.any() else batch.take(np.flatnonzero(~under))
+
+    def take(self) -> list[Batch]:
+        """Remove and return the rows."""
+        parts, self._parts = self._parts, []
+        return parts
+
 
 class SinkGate:
     """The gate of one sink, or of one shard of a table."""
 
-    def __init__(self, port: SinkPort, encoding: RowEncoding | None) -> None:
+    def __init__(
+        self, port: SinkPort, encoding: RowEncoding | None, moves_to: Root | None = None
+    ) -> None:
+        """Begin without rows; those below `moves_to`, which are not encoded, move to this position."""
+        assert moves_to is None or encoding is None
         self._port = port
         self._encoding = encoding
         self._made = None if encoding is None else encoding.made_columns
         self._pending = WaitingRows()
         self._repaired = False
         self._ranks = [DictionaryRanks() for _ in port.table.key or ()]
+        self._moving = None if moves_to is None else MovingRows(moves_to)
 
     def accept(self, batch: Batch, *, repairs: bool) -> None:
         """Accept rows; `repairs` says that they correct earlier rows."""
+        if self._moving is not None:
+            batch = self._moving.accept(batch)
+            if not len(batch):
+                return
         self._pending.append(batch)
         self._repaired |= repairs
 
     def rows_buffered(self) -> int:
         """Return the number of rows that wait to be released."""
-        return self._pending.rows
+        return self._pending.rows + (0 if self._moving is None else self._moving.rows)
 
     def release(self, bound: Root) -> Release | None:
         """Remove and return the rows below `bound`, in their order; None if there are none.
@@ -57,6 +107,9 @@ class SinkGate:
             InvariantError: if a row is retracted that was never added.
         """
         passed = self._pending.take_below(bound)
+        if self._moving is not None and self._moving.position < bound:
+            passed = [*self._moving.take(), *passed]
+            self._moving, self._repaired = None, True
         if not passed:
             return None
         rows = concat(passed)

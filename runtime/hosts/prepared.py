@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from fsql.compiler.analysis.sharding import Sharding
     from fsql.compiler.assignment import FrontTask
     from fsql.compiler.tick_plan import TickPlan
-    from fsql.runtime.cluster.job_spec import Output, Settings
+    from fsql.runtime.cluster.job_spec import Output, ResultDifference, Settings
     from fsql.runtime.dataflow.row_encoding import RowEncoding
     from fsql.runtime.hosts.ports import StatisticsLog
     from fsql.runtime.ports import Split
@@ -30,12 +30,14 @@ if TYPE_CHECKING:
 class PreparedShards:
     """The shards of a job: `shardings` by INSERT, and their outputs by the coordinator's numbers.
 
-    `make_sink` returns the sink of an output, which is not open yet.
+    `make_sink` returns the sink of an output, which is not open yet.  `difference` is that of the last change
+    of the plan.
     """
 
     shardings: Mapping[int, Sharding]
     outputs: Mapping[int, Output]
     make_sink: Callable[[int], Sink]
+    difference: ResultDifference | None = None
 
 
 def _no_sink(number: int) -> NoReturn:

@@ -251,7 +251,7 @@ class WorkerHost(Host["WorkerMachine"]):
             yield Loaded(
                 *(begin.epoch, begin.number, plan, own_fronts, changes),
                 *(prepared.settings, prepared.encodings, prepared.fronts),
-                *(prepared.shards.shardings, tuple(shards)),
+                *(prepared.shards.shardings, tuple(shards), prepared.shards.difference),
             )
 
     def _close_state(self) -> Work:

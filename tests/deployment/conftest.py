@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from fsql.tests.deployment.changed_job import Change
 from fsql.tests.deployment.cluster import TestCluster
 
 if TYPE_CHECKING:
@@ -20,3 +21,9 @@ def cluster(tmp_path: Path) -> Iterator[TestCluster]:
     found.call("up", "--quiet")
     yield found
     found.close()
+
+
+@pytest.fixture
+def change(cluster: TestCluster, tmp_path: Path) -> Change:
+    """Return a job to be changed while it runs."""
+    return Change(cluster, tmp_path / "work")

@@ -20,23 +20,15 @@ from fsql.job.plan_file import plan_file_bytes, plan_file_of
 from fsql.job.script_file import read_script
 from fsql.job.state_operators import state_operators
 from fsql.tests.cluster.twin import for_an_hour
-from fsql.tests.deployment.test_changed_plans import (
-    COUNT_SINK,
-    COUNTS,
-    WORDS,
-    Change,
-    change,
-    sink,
-    table,
-)
+from fsql.tests.deployment.changed_job import COUNT_SINK, COUNTS, WORDS, net, sink, table
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from fsql.tests.cli.commands import CommandResult
+    from fsql.tests.deployment.changed_job import Change
 
 pytestmark = pytest.mark.cluster
-__all__ = ["change"]
 
 PER_WORD = f"CREATE VIEW per_word AS SELECT word, COUNT(*) AS n {WORDS} GROUP BY word;\n"
 OFTEN = PER_WORD + sink("often", "word STRING, n BIGINT")
@@ -67,15 +59,16 @@ def test_outputs_begin_at_the_position_and_common_state_is_kept(change: Change) 
     """The job is changed while it runs; then its process and the agent are killed."""
     change.start(COUNT_SINK + COUNTS)
     before = len(change.written("counts"))
-    said = add(change, OFTEN, "--allow-inconsistent", "--json")
+    said = add(change, OFTEN, "--json")
     assert said.code == 0, said.err
     effects = json.loads(said.out)
     assert [each["effect"] for each in effects["operators"]] == ["kept"]
+    assert [each["output"] for each in effects["outputs"].pop("differences")] == ["often"]
     assert effects["outputs"] == {
         "kept": ["counts"],
         "added": ["often"],
         "dropped": [],
-        "inconsistent": ["often"],
+        "inconsistent": [],
     }
     events = {
         each["event"]: each for each in map(json.loads, said.err.splitlines()) if "event" in each
@@ -94,22 +87,22 @@ def test_outputs_begin_at_the_position_and_common_state_is_kept(change: Change) 
     change.cluster.wait_for_state("job", "running")
     change.finish()
     assert change.written("counts") == change.expected(COUNT_SINK + COUNTS)["counts"]
-    often = change.expected(OFTEN)["often"]
-    found = other_output(change, "often")
-    assert found == often[len(often) - len(found) :]
+    assert net(other_output(change, "often")) == net(change.expected(OFTEN)["often"])
     assert before < len(change.written("counts"))
-    assert found
 
 
 def test_a_drained_job_gives_outputs_from_exactly_its_position(change: Change) -> None:
     change.start(COUNT_SINK + COUNTS)
     position = change.drain()
-    assert add(change, OFTEN, "--allow-inconsistent", "--quiet").code == 0
+    assert add(change, OFTEN, "--quiet").code == 0
     change.finish()
     change.lines, lines = position, change.lines
     below = change.expected(OFTEN).get("often", [])
     change.lines = lines
-    assert other_output(change, "often") == change.expected(OFTEN)["often"][len(below) :]
+    often = other_output(change, "often")
+    begin = net(below).total()
+    assert net(often[:begin]) == net(below)
+    assert often[begin:] == change.expected(OFTEN)["often"][len(below) :]
     assert change.written("counts") == change.expected(COUNT_SINK + COUNTS)["counts"]
 
 
@@ -156,7 +149,7 @@ def test_a_query_is_taken_out_again(change: Change) -> None:
 
 def test_the_script_of_the_job_can_be_changed_and_deployed_again(change: Change) -> None:
     change.start(COUNT_SINK + COUNTS)
-    said = add(change, OFTEN, "--allow-inconsistent")
+    said = add(change, OFTEN)
     path = change.directory.parent / "other" / "other.sql"
     heading = f"{path}, compared with the script of job:\n"
     assert said.err[said.err.index(heading) :] == (
@@ -185,7 +178,7 @@ def test_the_script_of_the_job_can_be_changed_and_deployed_again(change: Change)
     assert again.err.splitlines()[-5].endswith("already, so it is not changed:")
     edited = change.directory / "job.sql"
     edited.write_text(shown.out.replace("n >= 3", "n >= 4"))
-    change.cluster.call("deploy", edited, "--allow-inconsistent", "--quiet")
+    change.cluster.call("deploy", edited, "--quiet")
     change.finish()
     assert change.written("counts") == change.expected(COUNT_SINK + COUNTS)["counts"]
     explained = change.cluster.call("explain", "--stage", "tick", "--job", "job").out
@@ -201,9 +194,9 @@ def test_the_command_of_the_note_is_accepted(change: Change) -> None:
     [line] = [each for each in note.splitlines() if "to compute it once" in each]
     start = "  to compute it once, instead of a job of its own: "
     command = ["deploy", str(path), "--into", "job"]
-    told = [*command, "-D", "least=...", "--dir", str(change.cluster.path), "--rebuild"]
+    told = [*command, "-D", "least=...", "--dir", str(change.cluster.path)]
     assert line == start + shlex.join(["fsql", *told])
-    said = change.cluster.say(*command, *flags, "--rebuild", "--quiet")
+    said = change.cluster.say(*command, *flags, "--quiet")
     assert said.code == 0, said.err
     histogram = other_script(change, HISTOGRAM)
     note = change.cluster.call("deploy", histogram, "--dry-run").err
@@ -261,7 +254,7 @@ def test_two_additions_at_the_same_time_do_not_undo_each_other(change: Change) -
     """The second one has read the plan of before the first one."""
     change.start(COUNT_SINK + COUNTS)
     _, before = change.cluster.directory.find_job("job")
-    assert add(change, OFTEN, "--allow-inconsistent", "--quiet").code == 0
+    assert add(change, OFTEN, "--quiet").code == 0
     compiled = compile_job(read_script(str(change.script(COUNT_SINK + COUNTS)), {}))
     plan = plan_file_bytes(plan_file_of(compiled))
     request = Deploy("job", plan.decode(), change="lose", before=before.plan)

@@ -8,108 +8,25 @@ at its end, and the oracle reads as many lines.
 from __future__ import annotations
 
 import json
-import os
 import re
-import time
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
-from fsql.deployment.processes import started_at
 from fsql.job.state_directory import read_description
-from fsql.tests.cluster.twin import for_an_hour
-from fsql.tests.command_server import run_command
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from fsql.tests.deployment.cluster import TestCluster
+from fsql.tests.deployment.changed_job import (
+    COPY_SINK,
+    COUNT_SINK,
+    COUNTS,
+    LENGTHS,
+    LOWER,
+    UPPER,
+    Change,
+    net,
+    sink,
+)
 
 pytestmark = pytest.mark.cluster
-
-
-def table(limit: str) -> str:
-    return (
-        "CREATE TABLE lines (id BIGINT, line STRING) WITH ('connector' = 'words', 'seed' = '17',"
-        f" 'vocabulary' = '50', 'words_per_line' = '3', {limit});\n"
-    )
-
-
-def sink(name: str, columns: str) -> str:
-    return (
-        f"CREATE TABLE {name} ({columns}) WITH ('connector' = 'file', 'path' = '{name}.jsonl');\n"
-    )
-
-
-WORDS = "FROM lines CROSS JOIN UNNEST(SPLIT(line, ' ')) AS words (word)"
-COUNTS = f"INSERT INTO counts SELECT word, COUNT(*) AS n {WORDS} GROUP BY word;\n"
-LENGTHS = f"INSERT INTO counts SELECT word, SUM(CHAR_LENGTH(word)) AS n {WORDS} GROUP BY word;\n"
-COUNT_SINK = sink("counts", "word STRING, n BIGINT")
-COPY_SINK = sink("copies", "line STRING")
-UPPER = "INSERT INTO copies SELECT UPPER(line) AS line FROM lines;\n"
-LOWER = "INSERT INTO copies SELECT LOWER(line) AS line FROM lines;\n"
-
-
-@dataclass
-class Change:
-    """A job that is changed while it runs, and what comes of it."""
-
-    cluster: TestCluster
-    directory: Path
-    lines: int = 0
-    """How many lines the job has read; set when it is drained."""
-
-    def start(self, script: str) -> None:
-        self.directory.mkdir()
-        self.deploy(script, "--snapshot-ms", "300", "-w", "2")
-        self.cluster.wait_for_snapshot("job")
-
-    def deploy(self, script: str, *flags: str) -> None:
-        self.cluster.call("deploy", self.script(script), "--quiet", *flags)
-
-    def script(self, script: str) -> Path:
-        path = self.directory / "job.sql"
-        path.write_text(table(for_an_hour(300)) + script)
-        return path
-
-    def was_prepared(self) -> bool:
-        """Return whether the process of the job waited for it when the job stopped."""
-        [job] = self.cluster.directory.jobs()
-        runner = job.runner()
-        assert runner
-        log = self.cluster.call("logs", "job", "--json").out.splitlines()
-        ended = [each["ts"] for each in map(json.loads, log) if each["event"] == "ended"]
-        began = started_at(runner)
-        assert began is not None
-        age = time.clock_gettime(time.CLOCK_BOOTTIME) - began / os.sysconf("SC_CLK_TCK")
-        return time.time() - age < ended[-1]
-
-    def drain(self) -> int:
-        return self.cluster.drain("job")
-
-    def written(self, name: str) -> list[str]:
-        path = self.directory / f"{name}.jsonl"
-        return path.read_text().splitlines() if path.exists() else []
-
-    def finish(self) -> None:
-        """End the job when it has written more rows."""
-        self.lines = self.cluster.drain_later("job", self.directory / "counts.jsonl")
-
-    def expected(self, script: str) -> dict[str, list[str]]:
-        """Return what a script writes in one process for as many lines: the oracle."""
-        directory = self.directory.parent / "oracle"
-        directory.mkdir(exist_ok=True)
-        for path in directory.glob("*.jsonl"):
-            path.unlink()
-        (directory / "job.sql").write_text(table(f"'count' = '{self.lines}'") + script)
-        run_command(["run", "--quiet", str(directory / "job.sql")], check=True)
-        return {path.stem: path.read_text().splitlines() for path in directory.glob("*.jsonl")}
-
-
-@pytest.fixture
-def change(cluster: TestCluster, tmp_path: Path) -> Change:
-    return Change(cluster, tmp_path / "work")
 
 
 def test_equal_operators_keep_their_state(change: Change) -> None:
@@ -174,7 +91,7 @@ def test_state_is_rebuilt_from_the_input(change: Change) -> None:
     change.start(COUNT_SINK + COUNTS)
     position = change.drain()
     before = change.written("counts")
-    change.deploy(COUNT_SINK + LENGTHS, "--rebuild", "--allow-inconsistent")
+    change.deploy(COUNT_SINK + LENGTHS, "--rebuild")
     change.cluster.wait_for_state("job", "running")
     [job] = change.cluster.directory.jobs()
     begun = read_description(job.state)
@@ -184,17 +101,24 @@ def test_state_is_rebuilt_from_the_input(change: Change) -> None:
     change.finish()
     lengths = change.expected(COUNT_SINK + LENGTHS)["counts"]
     # Each word of a line changes both, so both write as many rows for a line.
-    assert change.written("counts") == before + lengths[len(before) :]
+    written, rest = change.written("counts"), lengths[len(before) :]
+    assert written[: len(before)] == before
+    assert written[len(written) - len(rest) :] == rest
+    assert net(written) == net(lengths)
 
 
 def test_state_may_be_lost_if_that_is_asked_for(change: Change) -> None:
     change.start(COUNT_SINK + COUNTS)
     position = change.drain()
     before = change.written("counts")
-    change.deploy(COUNT_SINK + LENGTHS, "--allow-state-loss", "--allow-inconsistent")
+    change.deploy(COUNT_SINK + LENGTHS, "--allow-state-loss")
     change.finish()
     rest = LENGTHS.replace(" GROUP BY", f" WHERE id >= {position} GROUP BY")
-    assert change.written("counts") == before + change.expected(COUNT_SINK + rest)["counts"]
+    written, end = change.written("counts"), len(before) + net(before).total()
+    assert written[: len(before)] == before
+    # All rows of the old result are removed: the new one has none at the position.
+    assert net(written[:end]).total() == 0
+    assert written[end:] == change.expected(COUNT_SINK + rest)["counts"]
 
 
 def test_a_running_job_is_changed_again_and_again(change: Change) -> None:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from fsql.compiler.graph import CombineChanges
+    from fsql.runtime.batch import Root
     from fsql.runtime.kernels.aggregate.grouped import _Undo
 
     Ints = NDArray[np.int64]
@@ -73,3 +74,13 @@ class EqualRowsKernel(AggregateKernel):
         columns = [column.take(pa.array(taken)) for column in self.keys(batch)]
         made = Batch(columns, batch.time[taken], batch.origin[taken], (path,), weight)
         return KeyedRows(made, slot.repeat(counts))
+
+    def result(self, root: Root) -> Batch:
+        """Return each row as often as it is there; see `kernel.KeptResult`."""
+        slots = self._table.live_slots()
+        counts = self._accumulators[0].read(slots).array.to_numpy()
+        slots, counts = slots[counts > 0], counts[counts > 0]
+        times, origins = (np.full(len(slots), part, np.int64) for part in root)
+        path = np.full(len(slots), self._path, np.int64)
+        keys = self._table.keys(slots, self._key_types)
+        return Batch(keys, times, origins, (path,), counts)

@@ -339,16 +339,27 @@ class AggregateKernel(GroupKernel[_Undo]):
         return made
 
     def _final_rows(self, times: Ints, slots: Ints, sizes: ClosedColumns) -> ApplyResult[_Undo]:
-        groups = self._groups([one.read(slots) for one in self._accumulators])
-        keys = self._table.keys(slots, self._key_types)
         origins = np.full(len(slots), PUNCTUATION, np.int64)
-        path = np.full(len(slots), self._combine.scan_number, np.int64)
-        columns = [*keys, *(value.array for value in groups.values)]
-        sizes.add(columns)
-        batch = Batch(columns, times, origins, (path,))
+        batch, groups = self._group_rows(slots, times, origins)
+        sizes.add(batch.columns)
         shown, failing = np.flatnonzero(groups.shown), np.flatnonzero(groups.fails)
         rows = KeyedRows(batch.take(shown), slots[shown])
         return ApplyResult(rows, _errors(batch, failing, slots[failing]), None)
+
+    def _group_rows(self, slots: Ints, times: Ints, origins: Ints) -> tuple[Batch, GroupValues]:
+        """Return the row of each slot at its root, and which of the rows are shown."""
+        groups = self._groups([one.read(slots) for one in self._accumulators])
+        keys = self._table.keys(slots, self._key_types)
+        path = np.full(len(slots), self._combine.scan_number, np.int64)
+        columns = [*keys, *(value.array for value in groups.values)]
+        return Batch(columns, times, origins, (path,)), groups
+
+    def result(self, root: Root) -> Batch:
+        """Return the rows of all groups, without marks of replacements; see `kernel.KeptResult`."""
+        slots = self._table.live_slots()
+        times, origins = (np.full(len(slots), part, np.int64) for part in root)
+        batch, groups = self._group_rows(slots, times, origins)
+        return batch.take(np.flatnonzero(groups.shown))
 
 
 def _errors(batch: Batch, rows: Ints, slots: Ints) -> KeyedRows | None:

@@ -162,6 +162,20 @@ class JoinKernel(KeyedJoin):
         below = self._below(later_row, self._position(earlier_rows))
         return KeyedRows(Batch(columns, time, origin, (*path, *below)), new.slot[later_row])
 
+    def result(self, root: Root) -> Batch | None:
+        """Return the pairs of all stored rows; see `kernel.KeptResult`."""
+        assert self._combine.time_range is None, "expired rows are not stored"
+        parts = []
+        for left in self._rows.runs(LEFT):
+            for right in self._rows.runs(RIGHT):
+                low, high = self._rows.range(LEFT, left, right)
+                lefts, rights = ranges(low, high - low)
+                rows, others = left.batch.take(lefts), right.batch.take(rights)
+                columns = [*rows.columns[self._keys :], *others.columns[self._keys :]]
+                times, origins = (np.full(len(lefts), part, np.int64) for part in root)
+                parts.append(Batch(columns, times, origins, ()))
+        return concat(parts) if parts else None
+
     def _below(self, later_row: Ints, earlier: list[Ints]) -> list[Ints]:
         """Return the levels of the paths of pairs below those of their later rows."""
         return earlier if self._combine.by_position else [_ordinals(later_row, earlier)]

@@ -92,6 +92,7 @@ class JoinUpdatesKernel(KeyedJoin):
         self._sides = UpdatingSides(keys, counted=counted, closed=closed)
         super().__init__(combine, self._sides.table)
         self._depth = max(combine.left_depth, combine.right_depth) + 1
+        self._schemas = schemas
         self._types = [[arrow_type(column.type) for column in schema] for schema in schemas]
         self._snapshots = JoinUpdatesSnapshots(combine, schemas, self._sides)
 
@@ -197,6 +198,15 @@ class JoinUpdatesKernel(KeyedJoin):
             return [*rows.columns[self._keys :]]
         return [pa.nulls(len(rows.slot), kind) for kind in self._types[side]]
 
+    def result(self, root: Root) -> Batch | None:
+        """Return what an empty kernel makes of all stored rows at one root; see `kernel.KeptResult`."""
+        stored = [all_rows(rows.runs) for rows in self._sides.rows]
+        if all(rows is None for rows in stored):
+            return None
+        empty = JoinUpdatesKernel(self._combine, self._schemas)
+        made = empty.apply([_rows_at(rows, root) for rows in stored], undoable=False).rows
+        return None if made is None else made.batch
+
     @property
     def snapshots(self) -> JoinUpdatesSnapshots:
         return self._snapshots
@@ -219,6 +229,13 @@ class JoinUpdatesKernel(KeyedJoin):
 
     def state_rows(self) -> int:
         return sum(map(len, self._sides.rows))
+
+
+def _rows_at(rows: WeightedRows | None, root: Root) -> KeyedRows | None:
+    if rows is None:
+        return None
+    times, origins = (np.full(len(rows.slot), part, np.int64) for part in root)
+    return KeyedRows(Batch(rows.columns, times, origins, (), rows.weight), rows.slot)
 
 
 def changed_slots(rows: KeyedRows | None) -> Ints:

@@ -7,7 +7,7 @@ disorder.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Generic, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Generic, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 
@@ -156,6 +156,19 @@ class KernelSnapshots(Protocol):
 
     def discard_staged(self) -> None:
         """Discard the staged state; the fold releases its slots."""
+
+
+@runtime_checkable
+class KeptResult(Protocol):
+    """The part of a kernel whose state has its whole result; see `compiler.analysis.kept_results`."""
+
+    def result(self, root: Root) -> Batch | None:
+        """Return the rows that all changes so far add up to, each at `root`; None for none.
+
+        The rows are in any order, and their paths have no meaning.
+
+        Nothing that may be undone has been applied.
+        """
 
 
 class Kernel(Protocol[UndoT]):

@@ -273,6 +273,12 @@ class RankKernel(PartitionedKernel[_Undo]):
         return merge_results(closed)
 
     def _final_rows(self, time: int, slots: Ints, sizes: ClosedColumns) -> ApplyResult[_Undo]:
+        rows = self._visible_rows(slots, Root(time, PUNCTUATION))
+        if rows is not None:
+            sizes.add(rows.batch.columns)
+        return ApplyResult(rows, None, None)
+
+    def _visible_rows(self, slots: Ints, root: Root) -> KeyedRows | None:
         made: list[_VisibleChange] = []
         for slot in slots.tolist():
             partition = self._rows.partition(slot)
@@ -280,10 +286,12 @@ class RankKernel(PartitionedKernel[_Undo]):
                 _VisibleChange(partition.rows[key][0], rank, 1, 0, slot)
                 for key, rank in self._ranks.visible_rows(partition.keys)
             )
-        rows = self._make_rows(made, np.array([time]), np.array([PUNCTUATION]))
-        if rows is not None:
-            sizes.add(rows.batch.columns)
-        return ApplyResult(rows, None, None)
+        return self._make_rows(made, np.array([root.time]), np.array([root.origin]))
+
+    def result(self, root: Root) -> Batch | None:
+        """Return the visible rows of all partitions; see `kernel.KeptResult`."""
+        rows = self._visible_rows(np.sort(self._table.live_slots()), root)
+        return None if rows is None else rows.batch
 
 
 def _net(changes: dict[Key, Change]) -> list[Change]:

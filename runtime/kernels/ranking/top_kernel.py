@@ -188,6 +188,20 @@ class TopKernel(PartitionedKernel[TopUndo]):
         weight = None if (changes.weight == 1).all() else changes.weight
         return KeyedRows(Batch(columns, *root, (path,), weight), slot)
 
+    def result(self, root: Root) -> Batch | None:
+        """Return the visible rows of all partitions; see `kernel.KeptResult`."""
+        numbers = self._rows.of(np.sort(self._table.live_slots()))
+        numbers[:, : self._combine.skipped] = NONE
+        rows, registers = np.nonzero(numbers != NONE)
+        if not len(rows):
+            return None
+        columns = list(self._rows.take(numbers[rows, registers]).columns)
+        if self._combine.ranked:
+            columns.append(pa.array(registers + 1))
+        times, origins = (np.full(len(rows), part, np.int64) for part in root)
+        path = np.full(len(rows), self._combine.scan_number, np.int64)
+        return Batch(columns, times, origins, (path,))
+
     def settle(self, undo: TopUndo | None) -> None:
         super().settle(undo)
         if undo is not None:
