@@ -172,7 +172,7 @@ def lines_of(rows: Batch, sink: SinkTable) -> list[str]:
     ]
 
 
-@pytest.mark.parametrize("seeds", seed_ranges(8), ids=str)
+@pytest.mark.parametrize("seeds", seed_ranges(24), ids=str)
 def test_the_difference_is_that_of_the_oracle(seeds: range) -> None:
     met: Counter[str] = Counter()
     for seed in seeds:
