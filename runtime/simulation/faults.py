@@ -13,7 +13,7 @@ from fsql.runtime.cluster.frames import Hello
 from fsql.runtime.simulation.codec import STRANGERS
 from fsql.runtime.simulation.coverage import KILL_EFFECTS, KILL_EFFECTS_OF_WRITERS
 from fsql.runtime.simulation.faults_coordination import FAULTS_OF_COORDINATION
-from fsql.runtime.simulation.faults_outside import FAULTS_OUTSIDE
+from fsql.runtime.simulation.faults_outside import FAULTS_OUTSIDE, long_step
 from fsql.runtime.simulation.process import Cut, PortCut
 from fsql.runtime.simulation.proposals import propose_members, propose_tick
 from fsql.runtime.simulation.world import MILLISECOND, SECOND
@@ -84,7 +84,7 @@ class FaultInjector:
         # The first choice is not a fault: a tape of zeros is a run without faults.
         name = self.choices.one_of(("", *self._faults))
         if name:
-            FAULTS[name](self)
+            (FAULTS | FAULTS_ON_REQUEST)[name](self)
 
     # The parts of faults.
 
@@ -344,6 +344,9 @@ FAULTS: Final[dict[str, Callable[[FaultInjector], None]]] = {
     **FAULTS_OUTSIDE,
 }
 """The faults by name."""
+
+FAULTS_ON_REQUEST: Final[dict[str, Callable[[FaultInjector], None]]] = {"long step": long_step}
+"""Faults that occur only in runs that name them."""
 
 FAULTS_TO_MEET: Final = (*FAULTS, "loss", "double", "overtaking", "alteration")
 """The faults that have to occur in a soak: injected faults, and faults of single packets."""

@@ -68,6 +68,23 @@ def poison_row(injector: FaultInjector) -> None:
     split.poison[row] = Poison(times, hangs=bool(injector.choices.below(2)))
 
 
+def long_step(injector: FaultInjector) -> None:
+    """A row takes longer than the failure timeout, in each epoch, but less than the longest one.
+
+    There is one such row in a run: the job must make progress before the patience of the simulation ends.
+    """
+    now_us = injector.world.now_us
+    splits = [split for _, split in injector.cluster.sources()]
+    unread = [split for split in splits if split.rows_available(now_us) < len(split.rows)]
+    if not unread or any(split.long_steps for split in splits):
+        return
+    split = injector.choices.one_of(unread)
+    first = split.rows_available(now_us)
+    row = first + injector.choices.below(min(8, len(split.rows) - first))
+    injector.record_fault("long step", "ChunkRead")
+    split.long_steps[row] = 1.3 * injector.cluster.settings.failure_after
+
+
 def trim_input(injector: FaultInjector) -> None:
     """Sources drop the rows that all kept snapshots include (F15)."""
     needed = injector.cluster.rows_needed()

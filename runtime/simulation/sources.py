@@ -34,6 +34,14 @@ class ProcessHangsError(BaseException):
     """The process that reads hangs at a row."""
 
 
+class LongStepError(BaseException):
+    """The process that reads computes for long at a row, without a sign of life."""
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__()
+        self.seconds = seconds
+
+
 @dataclass(slots=True)
 class Poison:
     """A row that kills the process that reads it, or stops it for long, the next few times it is read."""
@@ -48,6 +56,9 @@ class SimulatedSplit:
 
     Faults: rows are `poison`; rows below `kept_from` are lost; the row at `altered_at` differs from the one
     that was read.  `forgotten` means that rows that may be needed are lost.
+
+    `long_steps` are rows at which each process computes for so many seconds, also after all faults have
+    ended: they are part of the job.
     """
 
     rows: Rows
@@ -55,6 +66,7 @@ class SimulatedSplit:
     first_us: int
     pace_us: int
     poison: dict[int, Poison] = field(default_factory=dict)
+    long_steps: dict[int, float] = field(default_factory=dict)
     kept_from: int = 0
     altered_at: int | None = None
     forgotten: bool = False
@@ -140,6 +152,8 @@ class SimulatedReader:
     def __init__(self, split: SplitOfProcess, row: int) -> None:
         self._of = split
         self._row = row
+        self._computed: set[int] = set()
+        """The rows whose long steps are done."""
 
     def bytes_passed(self) -> int:
         """Return 0: there is no file."""
@@ -153,6 +167,7 @@ class SimulatedReader:
         """See `SplitReader`; return rows that have arrived, up to a random number.
 
         Raises:
+            LongStepError: if one of them takes long, the first time.
             ProcessHangsError: if one of them hangs the process.
             ProcessKilledError: if one of them ends it.
         """
@@ -164,6 +179,9 @@ class SimulatedReader:
         if count <= 0:
             comes_us = split.first_us + row * split.pace_us + split.flushed_after_us
             return Wait(max(1, comes_us - now_us) / SECOND)
+        for slow in split.long_steps.keys() & set(range(row, row + count)) - self._computed:
+            self._computed.add(slow)
+            raise LongStepError(split.long_steps[slow])
         poison = split.take_poison(row, row + count)
         if poison is not None:
             self._of.on_poison()

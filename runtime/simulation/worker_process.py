@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from fsql.runtime.cluster.node import Computed
 from fsql.runtime.cluster.worker_events import LeaderFound
 from fsql.runtime.coordination.port import CoordinationUnavailableError
 from fsql.runtime.hosts.job_state import LEADER
@@ -13,7 +14,7 @@ from fsql.runtime.simulation.background import SimulatedBackground
 from fsql.runtime.simulation.coordination import SimulatedCoordination
 from fsql.runtime.simulation.process import WatchedNode
 from fsql.runtime.simulation.sinks import SimulatedSink
-from fsql.runtime.simulation.sources import ProcessHangsError
+from fsql.runtime.simulation.sources import LongStepError, ProcessHangsError
 from fsql.runtime.simulation.transport import SimulatedTransport
 from fsql.runtime.simulation.world import MILLISECOND, SECOND
 
@@ -126,3 +127,21 @@ class WorkerProgram:
             self._process.hang(self._read_now)
             hung_us = self._cluster.world.tape.stream("poison").below(HANG_US_MAX)
             self._cluster.world.after(hung_us, self._process.resume_if_stopped)
+        except LongStepError as step:
+            self._compute(step.seconds)
+
+    def _compute(self, seconds: float) -> None:
+        """Compute for long; in the process of a coordinator, which would lose its lease here, for no time.
+
+        A real one renews its lease in a thread.
+        """
+        if self._is_hosted:
+            self._read_now()
+            return
+        self._process.hang(self._end_long_step, seconds)
+        self._cluster.world.after(round(seconds * SECOND), self._process.resume_if_stopped)
+
+    def _end_long_step(self, seconds: float) -> None:
+        """Report the step and carry out what is due, as a process does; what was to be read is read next."""
+        self.step(Computed(seconds))
+        self._host.tick()

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from fsql.runtime.batch import END, Root
 from fsql.runtime.cluster.coordinator_node import CoordinatorNode
-from fsql.runtime.cluster.frames import Frame
+from fsql.runtime.cluster.failure_detector import Timeouts
+from fsql.runtime.cluster.frames import Begin, Frame
 from fsql.runtime.cluster.front_pacing import FrontPacing
 from fsql.runtime.cluster.lease_fence import LeaseFence
 from fsql.runtime.cluster.link import Link
@@ -264,6 +265,30 @@ def bundles_that_wait_go_out_without_the_lease(patch: Patch) -> None:
     patch.setattr(LeaseFence, "filter", lambda _, effects, *__: effects)
 
 
+def long_steps_are_taken_for_losses(patch: Patch) -> None:
+    patch.setattr(Timeouts, "on_computed", lambda *_: None)
+
+
+def workers_keep_their_long_steps_to_themselves(patch: Patch) -> None:
+    right = WorkerNode._on_time
+
+    def on_time(self: WorkerNode, now: float) -> list[Any]:
+        self._hello = replace(self._hello, computed=0.0)
+        return right(self, now)
+
+    patch.setattr(WorkerNode, "_on_time", on_time)
+
+
+def workers_do_not_know_the_longer_timeout(patch: Patch) -> None:
+    """They wait for a peer in a long step as shortly as ever, and leave."""
+    right = WorkerNode._begin
+
+    def begin(self: WorkerNode, what: Begin, now: float) -> list[Any]:
+        return right(self, replace(what, failure_after=self._settings.failure_after), now)
+
+    patch.setattr(WorkerNode, "_begin", begin)
+
+
 def the_job_is_finished_before_consumers_have_it(patch: Patch) -> None:
     def is_over(self: OutputRelease) -> bool:
         return self.min_time >= (END if self.stopped is None else self.stopped.root)
@@ -296,6 +321,11 @@ MUTANTS: tuple[Callable[[Patch], None], ...] = (
     results_are_released_without_the_lease,
     bundles_that_wait_go_out_without_the_lease,
     the_job_is_finished_before_consumers_have_it,
+)
+MUTANTS_OF_LONG_STEPS: tuple[Callable[[Patch], None], ...] = (
+    long_steps_are_taken_for_losses,
+    workers_keep_their_long_steps_to_themselves,
+    workers_do_not_know_the_longer_timeout,
 )
 MUTANTS_OF_COORDINATION: tuple[Callable[[Patch], None], ...] = (
     writes_of_coordination_are_not_compared,

@@ -55,6 +55,8 @@ PLAN_OF_MEMBERS = Plan(seconds=20, workers=1, faults=("members", "members", "tic
 """One worker at first, so that all others may leave again."""
 PLAN_OF_RECOVERY = Plan(seconds=20, faults=("tick", "tick", "kill worker", "kill worker"))
 """Many recoveries from the snapshot at whose position a tick begins."""
+PLAN_OF_LONG_STEPS = Plan(seconds=20, workers=3, faults=("long step", "long step", "kill worker"))
+"""Rows that take longer than the failure timeout, in each epoch."""
 PLAN_OF_SHARDS = Plan(seconds=20, shards=3)
 """Workers write shards in each run."""
 PLAN_OF_SLOW_SINKS = Plan(
@@ -70,6 +72,7 @@ CASES = [
     (mutant, plan)
     for found_by, plan in (
         (mutants.MUTANTS, PLAN),
+        (mutants.MUTANTS_OF_LONG_STEPS, PLAN_OF_LONG_STEPS),
         (mutants_of_state.MUTANTS, PLAN),
         (mutants.MUTANTS_OF_COORDINATION, PLAN_OF_COORDINATION),
         (mutants_of_ticks.MUTANTS, PLAN_OF_TICKS),
@@ -166,3 +169,14 @@ def test_output_without_a_guarantee_goes_on_from_a_snapshot_that_it_lacks_rows_b
     """The snapshot does not wait for it, so a new epoch may begin ahead of what its sink has."""
     workload, expected = case(3)
     assert run(3, workload, expected, PLAN_OF_TICKS).failure == ""
+
+
+def test_jobs_with_long_steps_finish() -> None:
+    """Each epoch is lost to them until the failure timeout is longer than they are, and no further."""
+    long_steps = 0
+    for seed in range(1, 13, 2):
+        workload, expected = case(seed)
+        result = run(seed, workload, expected, PLAN_OF_LONG_STEPS)
+        assert result.failure == "", seed
+        long_steps += result.coverage.faults["long step"]
+    assert long_steps
