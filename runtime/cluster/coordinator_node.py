@@ -72,7 +72,10 @@ class CoordinatorNode:
         self._asked = False
         self._newest = 0
         self._manifest: Manifest | None = None
-        self._begun_at = 0.0
+        self._loading_since = 0.0
+        """When an epoch that does not run yet has last come further."""
+        self._loaded: dict[int, int] = {}
+        """What the last heartbeat of each worker said about how far it is with loading."""
         self._next_heartbeat = 0.0
         self._next_progress = 0.0
         self._detail = ""
@@ -209,8 +212,10 @@ class CoordinatorNode:
             case Hello(job) as hello:
                 if job in {"", self._spec.job}:
                     return self._on_hello(hello, now)
-            case Heartbeat(_, _, sender) if epoch is not None:
+            case Heartbeat(_, _, sender, loaded) if epoch is not None:
                 epoch.detector.on_heartbeat(sender, now)
+                if self._loaded.get(sender) != loaded:
+                    self._loaded[sender], self._loading_since = loaded, now
             case Goodbye(_, number, sender) as goodbye:
                 if epoch is not None and number == epoch.number and sender in epoch.addresses:
                     return self._on_leave(epoch, goodbye, now)
@@ -280,7 +285,8 @@ class CoordinatorNode:
         settings = replace(self._settings, failure_after=self._restarts.timeouts.silence)
         self.epoch = CoordinatorEpoch(spec, taken.epoch, manifest, addresses, settings, now)
         self.phase = Phase.OPENING
-        self._begun_at = self._next_heartbeat = now
+        self._loading_since = self._next_heartbeat = now
+        self._loaded = {}
         return [OpenSinks(taken.epoch, self.epoch.start, self.epoch.writers.outputs)]
 
     def _advance(self, now: float) -> list[CoordinatorEffect]:
@@ -329,7 +335,7 @@ class CoordinatorNode:
         if failure is not None:
             return self._give_up(failure, now)
         longest = self._restarts.timeouts.loading
-        if self.phase is not Phase.RUNNING and now - self._begun_at > longest:
+        if self.phase is not Phase.RUNNING and now - self._loading_since > longest:
             self._restarts.timeouts.on_loading_too_long()
             return self._give_up("the workers were not ready in time", now)
         return []

@@ -7,8 +7,11 @@ A node in one long step is as silent as one that is stopped, or whose link is cu
 the next epoch.  What tells them apart is processor time: only the first has used any.  So nodes report steps
 that were long and in which they computed (`Computed`), workers in the Hello after them.  The timeout grows to
 more than such a step, up to `failure_after_most`, and for no other reason.  It is halved each
-`DECAY_SECONDS` in which no node was silent for half of it, down to `failure_after`.  An epoch that was not
-loaded in time doubles the time for loading.
+`DECAY_SECONDS` in which no node was silent for half of it, down to `failure_after`.
+
+A node that loads state sends heartbeats in any case, so they say how far it has come.  An epoch in which no
+worker has come further for the time for loading is given up; the next ones have twice as long, up to
+`LOADING_FACTOR_MAX` times.
 
 In the same way the launcher detects processes that hang, and a worker that was started by hand detects that
 the run has ended.
@@ -30,6 +33,9 @@ PeerT = TypeVar("PeerT")
 
 DECAY_SECONDS: Final = 120.0
 """The time after which a longer timeout is halved if nothing has needed it."""
+
+LOADING_FACTOR_MAX: Final = 16
+"""How many times as long an epoch may stand still while it loads, after others that did."""
 
 _COMPUTING: Final = 1 / 8
 """The least share of a processor that a computing process gets, also on a machine that is overloaded."""
@@ -127,8 +133,8 @@ class Timeouts:
             self._needed_at += DECAY_SECONDS
 
     def on_loading_too_long(self) -> None:
-        """Record that workers did not load in time; in the next epoch they have twice as long."""
-        self.loading *= 2
+        """Record that loading stood still; in the next epoch it may for twice as long, up to a limit."""
+        self.loading = longer_timeout(self.loading, LOADING_FACTOR_MAX * self._loading_min)
 
     def on_loaded(self) -> None:
         """Record that all workers have loaded."""

@@ -375,11 +375,15 @@ class Begin:
 
 @dataclass(frozen=True, slots=True)
 class Heartbeat:
-    """The sender is alive, and in `epoch` as number `sender`."""
+    """The sender is alive, and in `epoch` as number `sender`.
+
+    While it loads its state, `loaded` changes with each part that it has read.
+    """
 
     job: str
     epoch: int
     sender: int
+    loaded: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -60,6 +60,10 @@ class WorkerEpoch:
         self._loaded = LoadedEpoch(self.begin, loaded, self._links, now)
         return self._send(now)
 
+    def on_state_read(self, segments: int) -> None:
+        """Record how many state segments were read: the coordinator is told that loading goes on."""
+        self._links.loaded = segments
+
     def receive(self, frame: Frame, now: float) -> list[WorkerEffect]:
         """Process a frame of one of the links."""
         loaded = self._loaded

@@ -77,6 +77,13 @@ class Loaded:
 
 
 @dataclass(frozen=True, slots=True)
+class StateRead:
+    """Event: the host has read more state; `segments` counts the state segments."""
+
+    segments: int
+
+
+@dataclass(frozen=True, slots=True)
 class NotLoaded:
     """Event: loading failed, or state cannot be used any more, by a disk if `disk_failed`.
 
@@ -251,7 +258,15 @@ LoadedEvent: TypeAlias = ChunkRead | Resumed | _StateEvent
 EpochEvent: TypeAlias = Loaded | NotLoaded | ShardLost | _StateEvent
 """The events that name their epoch: they answer effects that may be of an earlier one."""
 WorkerEvent: TypeAlias = (
-    Received | TimerFired | Computed | LeaderFound | SourceFailed | ChunkRead | Resumed | EpochEvent
+    Received
+    | TimerFired
+    | Computed
+    | StateRead
+    | LeaderFound
+    | SourceFailed
+    | ChunkRead
+    | Resumed
+    | EpochEvent
 )
 ShardEffect: TypeAlias = DeliverShard | SyncSinks
 WorkerEffect: TypeAlias = (

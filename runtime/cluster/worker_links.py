@@ -26,6 +26,7 @@ class WorkerLinks(Links):
         self._begin = begin
         self.heartbeat_every = settings.heartbeat_every
         self.next_heartbeat = now
+        self.loaded = 0
 
     def send(self, now: float) -> list[Transmit]:
         """See `Links.send`; a frame shows that its sender is alive, as a heartbeat does."""
@@ -44,7 +45,8 @@ class WorkerLinks(Links):
             return []
         self.next_heartbeat = now + self.heartbeat_every
         begin = self._begin
-        return [Transmit(begin.coordinator, Heartbeat(begin.job, begin.epoch, begin.number))]
+        beat = Heartbeat(begin.job, begin.epoch, begin.number, self.loaded)
+        return [Transmit(begin.coordinator, beat)]
 
     def late_heartbeat(self, now: float) -> list[Transmit]:
         """Return a heartbeat if one has been due for an interval: under steady input no timer fires."""

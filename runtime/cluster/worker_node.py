@@ -39,6 +39,7 @@ from fsql.runtime.cluster.worker_events import (
     Resumed,
     ShardLost,
     SourceFailed,
+    StateRead,
 )
 from fsql.runtime.dataflow.invariants import InvariantError
 
@@ -106,7 +107,9 @@ class WorkerNode:
             return self.epoch.next_timer()
         return None if self._leader is None else self._next_hello
 
-    def _handle(self, event: WorkerEvent, now: float) -> list[WorkerEffect]:
+    def _handle(  # noqa: C901 - one case for each kind
+        self, event: WorkerEvent, now: float
+    ) -> list[WorkerEffect]:
         epoch = self.epoch
         match event:
             case Received():
@@ -116,6 +119,9 @@ class WorkerNode:
                     self._leader, self._next_hello = address, now
             case TimerFired():
                 pass
+            case StateRead(segments):
+                if epoch is not None:
+                    epoch.on_state_read(segments)
             case Computed(seconds):
                 self._hello = replace(self._hello, computed=max(seconds, self._hello.computed))
             case ChunkRead() | Resumed():

@@ -32,6 +32,7 @@ from fsql.runtime.cluster.worker_events import (
     OpenReader,
     Resumed,
     SourceFailed,
+    StateRead,
     Store,
     Stored,
     SyncSinks,
@@ -87,6 +88,7 @@ class WorkerHost(Host["WorkerMachine"]):
         self._job: Prepared | None = None
         self._chunk_size = ChunkSize(1)
         self._state: WorkerState | None = None
+        self._segments_read = 0
         self._spoiled: set[int] = set()
         """The stores that cannot be written any more."""
         self._statistics: StatisticsLog | None = None
@@ -159,6 +161,14 @@ class WorkerHost(Host["WorkerMachine"]):
             for seconds in [spent.get(cast("int", row[0]), 0.0)]
         ]
         return replace(statistics, tables={**statistics.tables, "links": links})
+
+    def tick(self) -> None:
+        """See `Host.tick`; also report how far the background has come with loading."""
+        segments = 0 if self._state is None else self._state.segments_read
+        if segments != self._segments_read:
+            self._segments_read = segments
+            self.step(StateRead(segments))
+        super().tick()
 
     # Sources.
 

@@ -55,6 +55,8 @@ class WorkerState:
         self.number = store
         self.is_spoiled = False
         """Whether a write has met damage in the store: RocksDB would refuse others, too."""
+        self.segments_read = 0
+        """How many state segments were read, to be looked at while the background loads."""
         self._directory = directory
         try:
             try:
@@ -98,6 +100,7 @@ class WorkerState:
             stores: dict[int, StateStore] = {self.number: self._store}
 
             def store_of(worker: int) -> StateStore:
+                self.segments_read += 1
                 if worker not in stores:
                     stores[worker] = self._directory.open_store(worker, read_only=True)
                     others.callback(stores[worker].close)

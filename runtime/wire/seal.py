@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     from typing_extensions import Buffer
 
-VERSION: Final = 15
+VERSION: Final = 16
 """The version of the wire format.
 
 Increase it with each change that older nodes cannot read or would misread, also with a field that is added.

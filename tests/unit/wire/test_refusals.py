@@ -134,7 +134,7 @@ def test_another_version_is_refused_by_name() -> None:
     with pytest.raises(VersionError) as raised:
         SEAL.open(sealed(DATAGRAMS[0], Seal(KEY, version=1)))
     assert str(raised.value) == (
-        "the node at tcp://127.0.0.1:5555 uses version 1 of the wire format, this one version 15"
+        "the node at tcp://127.0.0.1:5555 uses version 1 of the wire format, this one version 16"
     )
 
 
