@@ -117,7 +117,8 @@ class Option:
     """One option: its key, its values, and what it means; `about` is a line of documentation.
 
     `elsewhere` are the keys that other systems give it; an error about one of these names the key.  `effect`
-    says whether a job can continue on its state with another value.
+    says whether a job can continue on its state with another value.  One of a format with `at_rest` is for
+    connectors that read inputs at rest, from the beginning of each to its end.
     """
 
     key: str
@@ -129,6 +130,7 @@ class Option:
     greatest: int = 10**18
     elsewhere: tuple[str, ...] = ()
     effect: Effect = Effect.ROWS
+    at_rest: bool = False
 
     def has_key(self, key: str) -> bool:
         """Return whether the option has that key, for some column if its own has a `*`."""
@@ -231,8 +233,8 @@ class Connector:
     `about` is one line, `notes` are paragraphs of documentation.  `layouts` are the formats that it carries,
     if its options have `FORMAT`, all of them or those named in `formats`.  With `has_metadata` the rows have
     `FILE_METADATA`, with `has_message_metadata` `MESSAGE_METADATA`.  With `logs_arrival` the arrival of each
-    row is known at a replay, with `infers_columns` a table need not declare what it reads, and with
-    `rows_are_messages` each written row is a message of its
+    row is known at a replay, with `infers_columns` a table need not declare what it reads, with
+    `reads_at_rest` inputs can be at rest, and with `rows_are_messages` each written row is a message of its
     own, so that workers do not encode rows as lines.  A connector that is `library_only` is not suggested to
     authors of scripts.
     """
@@ -251,6 +253,7 @@ class Connector:
     has_message_metadata: bool = False
     logs_arrival: bool = False
     infers_columns: bool = False
+    reads_at_rest: bool = False
     rows_are_messages: bool = False
 
     def option(self, key: str) -> Option | None:
@@ -302,6 +305,7 @@ class Declarations:
             return connector
         own = self.format(format_name)
         added = () if own is None or own.name not in choices else own.options
+        added = tuple(each for each in added if connector.reads_at_rest or not each.at_rest)
         hidden = {option.key for option in added}
         merged: list[Option] = []
         for option in connector.options:

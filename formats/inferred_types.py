@@ -41,7 +41,11 @@ _TEXTS: Final = frozenset({Kind.STRING, Kind.DATE, Kind.TIMESTAMP})
 
 
 class NotInferredError(Exception):
-    """Columns cannot be inferred; the text says why."""
+    """Columns cannot be inferred; the text says why, and `helps` what to do besides declaring them."""
+
+    def __init__(self, reason: str, *helps: str) -> None:
+        super().__init__(reason)
+        self.helps = helps
 
 
 @dataclass(frozen=True, slots=True)

@@ -208,19 +208,53 @@ class LineDecoder(Protocol):
     def nulled_fields(self) -> int:
         """Return the number of malformed values replaced by NULL so far, as requested by `on_error`."""
 
+    @property
+    def takes_documents(self) -> bool:
+        """Return whether a source may have records that are not lines."""
+
+    def document_cutter(self, start: bytes, *, whole: bool) -> RecordCutter | None:
+        """Return the cutter for a source with these first bytes, or all of them; None if it has lines.
+
+        The first bytes are at least `RECORD_BYTES_CAP`, unless they show by themselves what the source has.
+        """
+
     def decode(self, lines: Lines, first_row: int) -> DecodedRows:
         """Return the rows of the lines, whose numbers begin with `first_row`."""
+
+
+class RecordCutter(Protocol):
+    """Cuts blocks of a source into records."""
+
+    @property
+    def seen_bytes(self) -> int:
+        """Return the offset in the source after the last block."""
+
+    @property
+    def line_byte(self) -> int:
+        """Return the offset in the source of the record that the next block continues."""
+
+    def feed(self, block: bytes) -> list[Lines]:
+        """Return the records that `block` completes, in parts."""
+
+    def finish(self) -> list[Lines]:
+        """Return the records that the end of the source completes."""
 
 
 class SingleLineDecoder:
     """The base class of decoders for which each line is a record, and none is a header."""
 
     has_header = False
+    takes_documents = False
     skips_empty_lines: bool
 
     def records(self, lines: Lines) -> Lines:
         """Return the lines that are records: all, or those that are not empty."""
         return lines.without_empty() if self.skips_empty_lines else lines
+
+    def document_cutter(self, start: bytes, *, whole: bool) -> RecordCutter | None:
+        """Return None: sources have lines."""
+        del start, whole
+        return None
 
     def make_joiner(self) -> LineJoiner | None:
         """Return None: each line is a record."""

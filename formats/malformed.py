@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from fsql.formats.forms import other_form
+from fsql.formats.forms import guessed_encoding, other_form
 from fsql.runtime.ports import VALUE_UNAVAILABLE, DeadLetter
 
 if TYPE_CHECKING:
@@ -47,14 +47,19 @@ class MalformedError(Exception):
 def dead_letter(lines: Lines, line: int, row: int, error: MalformedError) -> DeadLetter:
     """Return the dead letter of the given line, which would have been row number `row` of its split."""
     record = lines.data[lines.starts[line] : lines.ends[line]]
+    reason = error.reason
     form = other_form(record) if lines.offset(line) == 0 else None
+    if form is not None:
+        reason += f"; the file is {form}"
+    elif error.code == NOT_UTF8 and (encoding := guessed_encoding(record, at_start=False)):
+        reason += f"; it reads as {encoding}"
     return DeadLetter(
         row=int(row),
         line=int(lines.numbers[line]),
         byte=lines.offset(line),
         code=error.code,
         field=error.field,
-        reason=error.reason if form is None else f"{error.reason}; the file is {form}",
+        reason=reason,
         excerpt=excerpt(record),
     )
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from fsql.compiler.schema import Schema
-    from fsql.formats.lines import DecodedRows, LineDecoder, LineJoiner, Lines
+    from fsql.formats.lines import DecodedRows, LineDecoder, LineJoiner, Lines, RecordCutter
 
 OPERATIONS: Final = ("+I", "-U", "+U", "-D")
 _KNOWN: Final = pa.array([*OPERATIONS, None], pa.string())
@@ -59,6 +59,7 @@ class ChangeDecoder:
         self._required = required
         self.record_bytes_max = decoder.record_bytes_max
         self.has_header = decoder.has_header
+        self.takes_documents = decoder.takes_documents
 
     def records(self, lines: Lines) -> Lines:
         """See `LineDecoder`."""
@@ -71,6 +72,10 @@ class ChangeDecoder:
     def take_header(self, header: bytes, source: str, *, ordered: bool) -> None:
         """See `LineDecoder`."""
         self._decoder.take_header(header, source, ordered=ordered)
+
+    def document_cutter(self, start: bytes, *, whole: bool) -> RecordCutter | None:
+        """See `LineDecoder`."""
+        return self._decoder.document_cutter(start, whole=whole)
 
     @property
     def unknown_fields(self) -> int:

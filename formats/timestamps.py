@@ -33,8 +33,9 @@ _ZONED: Final = pa.timestamp("us", tz="UTC")
 _DAY_LENGTH: Final = len("YYYY-MM-DD")
 _MINUTES_LENGTH: Final = len("YYYY-MM-DDThh:mm")
 _MICROS_LENGTH: Final = len("YYYY-MM-DDThh:mm:ss.ffffff")
-_OFFSET_LENGTH: Final = len("+hh:mm")
-_NANOSECONDS: Final = r"^(.{19}\.[0-9]{6})[0-9]{1,3}(Z|[+-][0-9:]{5})?$"
+_OFFSETS: Final = (("+hh:mm", 3), ("+hhmm", None), ("+hh", None))
+"""How offsets are written, and where there is a colon, counted from the end."""
+_NANOSECONDS: Final = r"^(.{19}\.[0-9]{6})[0-9]{1,3}(Z|[+-][0-9:]{2,5})?$"
 _TIME: Final = r"\A([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9](\.[0-9]{1,6})?)?\z"
 _MILLIS_US: Final = 1_000
 
@@ -80,11 +81,16 @@ def read_texts(text: pa.StringArray) -> tuple[Ints, Bools]:
     known = np.flatnonzero((lengths >= _MINUTES_LENGTH) | (lengths == _DAY_LENGTH))
     ends = offsets[1:][known]
     last = characters[ends - 1]
-    sign = characters[ends - _OFFSET_LENGTH]
     # "Thh:mm" ends in six characters without a sign, and "Thh+hh:mm" is as long as "Thh:mm:ss".
-    offset = ((sign == ord("+")) | (sign == ord("-"))) & (characters[ends - 3] == ord(":"))
-    zoned = (last == ord("Z")) | offset
-    lengths_without_zone = lengths[known] - offset * _OFFSET_LENGTH
+    offset_lengths = np.zeros(len(known), np.int64)
+    for form, colon in _OFFSETS:
+        sign = characters[ends - len(form)]
+        offset = ((sign == ord("+")) | (sign == ord("-"))) & (lengths[known] != _DAY_LENGTH)
+        if colon is not None:
+            offset &= characters[ends - colon] == ord(":")
+        offset_lengths[offset] = len(form)
+    zoned = (last == ord("Z")) | (offset_lengths > 0)
+    lengths_without_zone = lengths[known] - offset_lengths
     zoned_rows = known[zoned & (lengths_without_zone >= _MINUTES_LENGTH)]
     read = np.zeros(len(text), np.int64)
     done = np.zeros(len(text), np.bool_)

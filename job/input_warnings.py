@@ -15,8 +15,9 @@ from fsql.compiler.diagnostics.near_names import edit_distance, near_name
 from fsql.compiler.functions.timestamps import format_timestamp
 from fsql.compiler.logical import has_expiring_rows, has_late_rows, operators
 from fsql.compiler.sqltypes import Kind
-from fsql.connectors.file.look_ahead import LookAheadSplit
-from fsql.connectors.file.metadata import MetadataSplit, record_columns
+from fsql.connectors.file.look_ahead import file_of
+from fsql.connectors.file.metadata import record_columns
+from fsql.connectors.settings import settings_of
 from fsql.job.option_spans import locate_errors, option_span
 from fsql.job.sources import check_sources
 
@@ -97,10 +98,10 @@ def first_row_warnings(compiled: Compiled, splits: Splits) -> list[Diagnostic]:
         if dict(table.options).get("format", "json") == "json":
             for split in splits[table.ordinal][:_FILES_MAX]:
                 with locate_errors(compiled.syntax, table.name, "path"):
-                    _check_fields(table, _first_rows(split), split.name)
+                    _check_fields(table, _first_rows(table, split), split.name)
             for split in splits[table.ordinal][:1]:
                 seen: set[tuple[str, str]] = set()
-                rows = _first_rows(split)
+                rows = _first_rows(table, split)
                 warnings += _misspelt(
                     table, {field for _, row in rows for field in row}, split.name
                 )
@@ -112,21 +113,22 @@ def first_row_warnings(compiled: Compiled, splits: Splits) -> list[Diagnostic]:
     return warnings
 
 
-def _first_rows(split: Split) -> list[tuple[int, dict[str, object]]]:
-    """Return the first readable rows of a file of JSON lines, with line numbers; the run reports errors."""
+def _first_rows(table: Table, split: Split) -> list[tuple[int, dict[str, object]]]:
+    """Return the first readable rows of a file of JSON, with line numbers; the run reports errors."""
     from fsql.connectors.file.source import FileSplit  # its readers take long to import
+    from fsql.formats.json.samples import records_of
+    from fsql.formats.json.shapes import records_path
 
-    if isinstance(split, LookAheadSplit):
-        split = split.inner
-    if isinstance(split, MetadataSplit):
-        split = split.inner
+    split = file_of(split)
     if not isinstance(split, FileSplit):
         return []
     rows = []
     try:
-        lines = split.first_bytes(_FIRST_BYTES).splitlines()[:_FIRST_ROWS]
-        for number, line in enumerate(lines, 1):
-            row = msgspec.json.decode(line)
+        settings = settings_of(table.options)
+        path, bytes_max = records_path(settings), settings.record_bytes_max()
+        records = records_of(split.first_bytes(_FIRST_BYTES), path, bytes_max)
+        for number, record in records[:_FIRST_ROWS]:
+            row = msgspec.json.decode(record)
             rows += [(number, row)] if isinstance(row, dict) else []
     except (FsqlError, ValueError, RecursionError, msgspec.MsgspecError):
         pass

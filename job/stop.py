@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
@@ -14,6 +15,10 @@ from fsql.compiler.diagnostics.numbers import count_text
 from fsql.compiler.functions.timestamps import format_timestamp
 from fsql.compiler.logical import TimeKind
 from fsql.compiler.text.source import SourceText
+from fsql.connectors.file.look_ahead import file_of
+from fsql.connectors.file.source import FileSplit
+from fsql.connectors.settings import settings_of
+from fsql.formats.remedies import option_for
 from fsql.job.failing_expression import failing_labels
 from fsql.job.row_place import place_of
 from fsql.runtime.batch import PUNCTUATION, TIME_START, origin_parts
@@ -30,6 +35,8 @@ if TYPE_CHECKING:
 _OF_EXPRESSIONS: Final = range(501, 511)
 """The codes of expressions that fail on a row; those of malformed rows follow."""
 _OUT_OF_RANGE: Final = "E504"
+_EXAMINED_BYTES: Final = 1 << 16
+"""How many bytes of a file from a malformed record on are looked at."""
 _REJECT_HELP: Final = "to skip such rows, set 'on_error' = 'reject' and 'rejects_path' = '…'"
 
 
@@ -70,7 +77,7 @@ def stop_error(
             notes[notes.index(which)] = f"{which}, at {source}"
         return _locate(compiled, stopped, Diagnostic(code, message, notes=tuple(notes)), source)
     message = f'malformed row of table "{table.name}": {_fault(stopped.dead_letter)}'
-    helps = (CODES[code].fix, _REJECT_HELP)
+    helps = (_remedy(split, table, stopped.dead_letter), _REJECT_HELP)
     at: DeadLetter | RowPlace = stopped.dead_letter
     if stopped.dead_letter.excerpt:
         notes.insert(0, f"the line is {stopped.dead_letter.excerpt}")
@@ -83,6 +90,18 @@ def stop_error(
             helps = (f"correct the row: event time {needed}", _REJECT_HELP)
     error = Diagnostic(code, message, notes=tuple(notes), helps=helps)
     return FsqlError([error], SourceText(f"{_source_name(split, at.file)}{_line(at)}", ""))
+
+
+def _remedy(split: Split, table: Table, dead_letter: DeadLetter) -> str:
+    """Return what to do about a malformed record: by the bytes of its file, or else by its code."""
+    file = file_of(split)
+    if isinstance(file, FileSplit) and dead_letter.byte >= 0:
+        with suppress(FsqlError):  # the file may be gone
+            start = file.bytes_from(dead_letter.byte, _EXAMINED_BYTES)
+            option = option_for(start, dead_letter, settings_of(table.options))
+            if option is not None:
+                return option
+    return CODES[f"E{dead_letter.code}"].fix
 
 
 def _locate(compiled: Compiled, stopped: Stopped, error: Diagnostic, row_source: str) -> FsqlError:

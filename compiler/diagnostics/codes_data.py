@@ -120,7 +120,7 @@ DATA_ROWS: Final[tuple[Row, ...]] = (
         "E515",
         "not UTF-8",
         "The record is not valid UTF-8.",
-        "Convert the data to UTF-8.",
+        "Name the encoding of a file, as in `'encoding' = 'cp1252'`, or convert the data to UTF-8.",
         '{"s": "\\xff"}',
     ),
     (
@@ -141,7 +141,7 @@ DATA_ROWS: Final[tuple[Row, ...]] = (
         "E519",
         "record is not an object",
         "A record must be a JSON object with the table's columns as fields.",
-        "Change the producer to write one object per line.",
+        "Change the producer to write objects; name the array with the rows by `'json.records'`.",
         "[1, 2]",
     ),
     (

@@ -17,11 +17,11 @@ _MICROSECOND: Final = timedelta(microseconds=1)
 _MINUTE_US: Final = 60_000_000
 
 _PATTERN: Final = re.compile(
-    r"(\d{4})-(\d\d)-(\d\d)(?:[T ](\d\d):(\d\d)(?::(\d\d)(?:\.(\d{1,6})\d{0,3})?)?(Z|[+-]\d\d:\d\d)?)?",
+    r"(\d{4})-(\d\d)-(\d\d)(?:[T ](\d\d):(\d\d)(?::(\d\d)(?:\.(\d{1,6})\d{0,3})?)?(Z|[+-]\d\d(?::?\d\d)?)?)?",
     re.ASCII,
 )
 
-_OFFSET: Final = re.compile(r"(Z|[+-]\d\d:\d\d)$", re.ASCII)
+_OFFSET: Final = re.compile(r":\d\d(?:\.\d+)?(?:Z|[+-]\d\d(?::?\d\d)?)$", re.ASCII)
 
 
 def in_range(value_us: int) -> int:
@@ -36,12 +36,14 @@ def in_range(value_us: int) -> int:
 
 
 def parse_timestamp(text: str) -> int:
-    """Return the timestamp that `YYYY-MM-DD[[T ]hh:mm[:ss[.f{1,9}]][Z|±hh:mm]]` names; no zone is UTC.
+    """Return the timestamp that `YYYY-MM-DD[[T ]hh:mm[:ss[.f{1,9}]][Z|±hh[[:]mm]]]` names; no zone is UTC.
 
     A day is its midnight.  Digits below the microsecond are cut off.
 
     >>> parse_timestamp("1970-01-01T01:00:00.5+01:00"), parse_timestamp("1970-01-02")
     (500000, 86400000000)
+    >>> parse_timestamp("1970-01-01 01:00:00+0100"), parse_timestamp("1970-01-01 01:00:00+01")
+    (0, 0)
     >>> parse_timestamp("1970-01-01T00:00:00.000001999Z")
     1
 
@@ -63,7 +65,7 @@ def parse_timestamp(text: str) -> int:
 
 
 def has_offset(text: str) -> bool:
-    """Return whether a text that is a timestamp states its offset: `Z` or `±hh:mm`."""
+    """Return whether a text that is a timestamp states its offset: `Z` or `±hh[[:]mm]`."""
     return _OFFSET.search(text.strip(" ")) is not None
 
 
@@ -71,7 +73,7 @@ def _zone_us(text: str, zone: str | None) -> int:
     """Return how far `zone` is ahead of UTC."""
     if zone is None or zone == "Z":
         return 0
-    hours, minutes = int(zone[1:3]), int(zone[4:6])
+    hours, minutes = int(zone[1:3]), int(zone[3:].removeprefix(":") or 0)
     if hours > 23 or minutes > 59:
         raise UnreadableTextFailure(text, TIMESTAMP)
     offset_us = (hours * 60 + minutes) * _MINUTE_US

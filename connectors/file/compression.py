@@ -19,7 +19,7 @@ import xxhash
 from fsql.compiler.connectors import COMPRESSION_SUFFIXES
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.connectors import paths
-from fsql.connectors.streams.replay import CHECKED_BYTES, not_replayable, read_hash
+from fsql.connectors.streams.replay import CHECKED_BYTES, check_identity, not_replayable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -95,8 +95,12 @@ class CompressedBlocks:
         codec: str,
         block_bytes: int,
         source_offset: SourceOffset | None,
+        *,
+        from_start: bool = False,
     ) -> None:
         """Take the descriptor of the file, positioned at its beginning, and continue at `source_offset`.
+
+        With `from_start` only check that it is the file that was read before.
 
         Raises:
             FsqlError: E535, if it cannot be read; E536, if it is not the file that was read before.
@@ -105,10 +109,10 @@ class CompressedBlocks:
         self._block_bytes = block_bytes
         self._file = io.FileIO(descriptor, "r")
         try:
-            self._identity = _identity(descriptor)
-            self._check(source_offset)
+            self._identity = file_identity(descriptor)
+            check_identity(path, self._identity, source_offset)
             self._stream = _decompressed(self._file, codec)
-            self._skip(source_offset)
+            self._skip(None if from_start else source_offset)
         except OSError as error:
             raise self._read_error(error) from None
         except BaseException:
@@ -150,10 +154,6 @@ class CompressedBlocks:
     def close(self) -> None:
         """Close the file."""
         self._file.close()
-
-    def _check(self, source_offset: SourceOffset | None) -> None:
-        if source_offset is not None and read_hash(source_offset) not in {"", self._identity}:
-            raise not_replayable(self._path, source_offset, "it is not the file that was read")
 
     def _skip(self, source_offset: SourceOffset | None) -> None:
         rest = 0 if source_offset is None else source_offset.byte
@@ -205,7 +205,7 @@ def _decompressed(file: io.FileIO, codec: str) -> Readable:
     return pa.CompressedInputStream(pa.PythonFile(file, "r"), codec)
 
 
-def _identity(descriptor: int) -> str:
+def file_identity(descriptor: int) -> str:
     """Return a hash of the length, the first bytes and the last bytes of a file."""
     size = os.fstat(descriptor).st_size
     hasher = xxhash.xxh3_128(str(size).encode())

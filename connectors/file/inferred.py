@@ -16,11 +16,12 @@ from fsql.connectors.file.found_files import find_files
 from fsql.connectors.file.partitions import partition_text, searched_path
 from fsql.connectors.settings import has_envelope, has_layout
 from fsql.formats.factories import infer_file_columns, infer_line_columns
-from fsql.formats.forms import other_form
+from fsql.formats.forms import encoding_help, guessed_encoding, other_form
 from fsql.formats.inferred_types import NotInferredError, type_of_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
 
     from fsql.compiler.connectors import Options
     from fsql.compiler.schema import Schema
@@ -102,13 +103,26 @@ def _check_names(columns: Schema) -> None:
 
 def _inference_error(file: FoundFile, reason: NotInferredError) -> FsqlError:
     message = f'the columns of "{file.path}" cannot be inferred: {reason}'
-    return FsqlError([Diagnostic("E225", message, helps=("declare the columns in CREATE TABLE",))])
+    helps = reason.helps or ("declare the columns in CREATE TABLE",)
+    return FsqlError([Diagnostic("E225", message, helps=helps)])
 
 
 def _samples(found: Sequence[FoundFile], settings: Settings) -> list[bytes]:
     option = settings.text("compression")
     settings.record_bytes_max()
-    return [_text_of(first_bytes(path, codec_in(path, option), _BYTES)) for _, path in found]
+    return [_sample(path, codec_in(path, option), settings.text("encoding")) for _, path in found]
+
+
+def _sample(path: Path, codec: str | None, encoding: str) -> bytes:
+    """Return the first lines of a file; all of it, or one that is longer.
+
+    Raises:
+        FsqlError: E531, E535, if it cannot be read.
+        NotInferredError: if it has another encoding, or is compressed.
+    """
+    sample, whole = first_bytes(path, codec, _BYTES, encoding)
+    end = sample.rfind(b"\n") + 1
+    return _text_of(sample if whole or not end else sample[:end])
 
 
 def _text_of(sample: bytes) -> bytes:
@@ -118,6 +132,10 @@ def _text_of(sample: bytes) -> bytes:
         NotInferredError: if it is compressed, or in UTF-16.
     """
     form = other_form(sample)
+    encoding = guessed_encoding(sample.partition(b"\n")[0], at_start=True)
+    if encoding is not None:
+        form = form or f"not UTF-8, and reads as {encoding}"
+        raise NotInferredError(f"it is {form}", encoding_help(encoding))
     if form is not None:
         raise NotInferredError(f"it is {form}")
     return sample.removeprefix(BOM_UTF8)

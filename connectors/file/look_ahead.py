@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from fsql.compiler.records import dataclass
+from fsql.connectors.file.metadata import MetadataSplit
 from fsql.runtime.ports import FOLLOWING_ROWS, Chunk, FollowingRows, LocatesRows
 
 if TYPE_CHECKING:
@@ -17,10 +18,9 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from fsql.connectors.file.metadata import MetadataSplit
     from fsql.connectors.file.source import FileSplit
     from fsql.formats.factories import FileSplit as WholeFile
-    from fsql.runtime.ports import RowPlace, SourceOffset, SplitReader, Wait
+    from fsql.runtime.ports import RowPlace, SourceOffset, Split, SplitReader, Wait
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +47,13 @@ class LookAheadSplit:
             FsqlError: as `FileSplit.open`.
         """
         return LookAheadReader(self.inner.open(source_offset), self.max_ahead_us)
+
+
+def file_of(split: Split) -> Split:
+    """Return the split of the file itself, without what is added to its rows or chunks."""
+    while isinstance(split, LookAheadSplit | MetadataSplit):
+        split = split.inner
+    return split
 
 
 class LookAheadReader:

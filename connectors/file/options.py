@@ -19,6 +19,10 @@ from fsql.compiler.connectors import (
 )
 from fsql.connectors.live.options import CLOCK_OPTIONS, LOG_OPTION, MAX_AHEAD, NO_LIMIT
 
+UTF8: Final = "utf-8"
+ENCODINGS: Final = (UTF8, "utf-16", "utf-16le", "utf-16be", "latin-1", "cp1252")
+"""The values of the option `encoding`."""
+
 CONNECTOR: Final = Connector(
     "file",
     "files: one, those of a directory, or those that a pattern matches; each is a split",
@@ -26,6 +30,7 @@ CONNECTOR: Final = Connector(
     writes=True,
     has_metadata=True,
     infers_columns=True,
+    reads_at_rest=True,
     options=(
         Option("path", OptionKind.TEXT, "file, directory, or pattern of files", required=True),
         FORMAT,
@@ -36,6 +41,14 @@ CONNECTOR: Final = Connector(
             " (`.gz`, `.zst`); bz2, lz4 and xz are only read",
             ("auto", "none", "gzip", "zstd", "bz2", "lz4", "xz"),
             default="auto",
+        ),
+        Option(
+            "encoding",
+            OptionKind.CHOICE,
+            "encoding of the lines of a file that is read; `utf-16` is little-endian where it has no byte"
+            " order mark",
+            ENCODINGS,
+            default=UTF8,
         ),
         Option(
             "shards",

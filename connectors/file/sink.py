@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fsql.compiler.connectors import Layout
+from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.connectors.file.compression import CompressedLines, codec_of
 from fsql.connectors.file.line_file import LineFile
+from fsql.connectors.file.options import UTF8
 from fsql.connectors.file.part_files import PartFiles
 from fsql.connectors.file.shard_files import ShardLines, shard_path
 from fsql.connectors.file.store import FileStore
@@ -31,6 +33,9 @@ def open_sink(sink: SinkTable, settings: Settings, context: ConnectorContext) ->
         FsqlError: E533 or E534, if the options are not valid.
     """
     path = context.resolve(settings.text("path"))
+    if settings.text("encoding") != UTF8:
+        message = f"files with 'encoding' = '{settings.text('encoding')}' are read, and not written"
+        raise FsqlError([Diagnostic("E534", message, helps=("remove the option",))])
     if has_layout(settings, Layout.FILE):
         parts = make_parts(sink, settings)
         return PartFiles(path, parts, context.journal, append=context.append)

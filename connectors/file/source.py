@@ -10,10 +10,12 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.connectors import FOLLOW, Layout
+from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.compiler.durations import duration_us
 from fsql.compiler.records import dataclass
 from fsql.connectors.file.compression import codec_in
-from fsql.connectors.file.contents import first_bytes, open_blocks
+from fsql.connectors.file.contents import bytes_from, first_bytes, open_blocks
+from fsql.connectors.file.encodings import EncodedBlocks
 from fsql.connectors.file.found_files import find_files
 from fsql.connectors.file.look_ahead import LookAheadSplit
 from fsql.connectors.file.metadata import (
@@ -23,22 +25,24 @@ from fsql.connectors.file.metadata import (
     partition_values,
     record_columns,
 )
+from fsql.connectors.file.options import UTF8
 from fsql.connectors.file.partitions import searched_path
 from fsql.connectors.live.options import NO_LIMIT
 from fsql.connectors.settings import has_layout
 from fsql.connectors.streams.line_reader import LineReader, read_header
+from fsql.connectors.streams.replay import not_replayable
 from fsql.formats.factories import make_decoder, make_split
+from fsql.formats.settings import RECORD_BYTES_CAP
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
     from fsql.compiler.logical import Table
     from fsql.connectors.context import ConnectorContext
     from fsql.connectors.live.inflows import Inflow
-    from fsql.connectors.streams.blocks import Blocks
     from fsql.formats.factories import FileSplit as WholeFile
-    from fsql.formats.lines import LineDecoder
+    from fsql.formats.lines import LineDecoder, Lines, RecordCutter
     from fsql.formats.settings import Settings
     from fsql.runtime.ports import SourceOffset, Split
 
@@ -55,6 +59,7 @@ class FileSplit:
     decoder: Callable[[], LineDecoder]
     codec: str | None = None
     block_bytes: int = BLOCK_BYTES
+    encoding: str = UTF8
 
     def open(self, source_offset: SourceOffset | None = None) -> LineReader:
         """Return a reader at the first row, or at `source_offset`.
@@ -65,7 +70,19 @@ class FileSplit:
         """
         decoder = self.decoder()
         self._take_header(decoder)
-        return LineReader(self._blocks(source_offset, self.block_bytes), decoder, source_offset)
+        cutter = self._document_cutter(decoder)
+        if cutter is not None and source_offset is not None:
+            cutter = _ContinuedCutter(cutter, self.path, source_offset)
+        blocks = open_blocks(
+            self.path,
+            self.codec,
+            self.block_bytes,
+            source_offset,
+            encoding=self.encoding,
+            from_start=cutter is not None,
+        )
+        places = blocks if isinstance(blocks, EncodedBlocks) else None
+        return LineReader(blocks, decoder, source_offset, places=places, cutter=cutter)
 
     def check(self) -> None:
         """Check that the columns can be found, if the file has a header.
@@ -76,17 +93,36 @@ class FileSplit:
         self._take_header(self.decoder())
 
     def first_bytes(self, count: int) -> bytes:
-        """Return up to about `count` of the first bytes, decompressed: whole lines unless one is longer.
+        """Return up to about `count` of the first bytes, decompressed and as UTF-8.
 
         Raises:
             FsqlError: E531, if the file cannot be opened; E535, if it cannot be read.
         """
-        return first_bytes(self.path, self.codec, count)
+        return first_bytes(self.path, self.codec, count, self.encoding)[0]
+
+    def bytes_from(self, byte: int, count: int) -> bytes:
+        """Return up to `count` bytes from an offset on, decompressed.
+
+        Raises:
+            FsqlError: E531, if the file cannot be opened; E535, if it cannot be read.
+        """
+        return bytes_from(self.path, self.codec, byte, count)
+
+    def _document_cutter(self, decoder: LineDecoder) -> RecordCutter | None:
+        """Return the cutter of records that are not lines, None for lines."""
+        if not decoder.takes_documents:
+            return None
+        start, whole = first_bytes(self.path, self.codec, _HEADER_BLOCK_BYTES, self.encoding)
+        cutter = decoder.document_cutter(start, whole=whole)
+        if cutter is None and not whole and b"\n" not in start:
+            start, whole = first_bytes(self.path, self.codec, RECORD_BYTES_CAP, self.encoding)
+            cutter = decoder.document_cutter(start, whole=whole)
+        return cutter
 
     def _take_header(self, decoder: LineDecoder) -> None:
         if not decoder.has_header:
             return
-        blocks = self._blocks(None, _HEADER_BLOCK_BYTES)
+        blocks = open_blocks(self.path, self.codec, _HEADER_BLOCK_BYTES, encoding=self.encoding)
         try:
             header = read_header(blocks, decoder)
         finally:
@@ -94,8 +130,51 @@ class FileSplit:
         if header is not None:
             decoder.take_header(header, str(self.path), ordered=False)
 
-    def _blocks(self, source_offset: SourceOffset | None, block_bytes: int) -> Blocks:
-        return open_blocks(self.path, self.codec, block_bytes, source_offset)
+
+class _ContinuedCutter:
+    """Cuts a source from its beginning, and passes over the records before a source offset."""
+
+    def __init__(self, cutter: RecordCutter, path: Path, source_offset: SourceOffset) -> None:
+        self._cutter = cutter
+        self._path = path
+        self._source_offset = source_offset
+        self._left = source_offset.row
+
+    @property
+    def seen_bytes(self) -> int:
+        """See `RecordCutter`."""
+        return self._cutter.seen_bytes
+
+    @property
+    def line_byte(self) -> int:
+        """See `RecordCutter`."""
+        return self._cutter.line_byte
+
+    def feed(self, block: bytes) -> list[Lines]:
+        """See `RecordCutter`.
+
+        Raises:
+            FsqlError: E536, if the records before the offset are other ones now.
+        """
+        return list(self._following(self._cutter.feed(block)))
+
+    def finish(self) -> list[Lines]:
+        """See `RecordCutter`.
+
+        Raises:
+            FsqlError: E536, if the records before the offset are other ones now.
+        """
+        return list(self._following(self._cutter.finish()))
+
+    def _following(self, parts: Sequence[Lines]) -> Iterator[Lines]:
+        for part in parts:
+            passed = min(self._left, len(part))
+            self._left -= passed
+            if passed and part.byte + int(part.ends[passed - 1]) > self._source_offset.byte:
+                reason = "the record that ended there now continues"
+                raise not_replayable(self._path, self._source_offset, reason)
+            if passed < len(part):
+                yield part.slice(passed, len(part))
 
 
 def open_source(table: Table, settings: Settings, context: ConnectorContext) -> Sequence[Split]:
@@ -113,11 +192,18 @@ def open_source(table: Table, settings: Settings, context: ConnectorContext) -> 
     columns, keys = record_columns(table), metadata_of(table)
     splits: Sequence[FileSplit | WholeFile]
     if has_layout(settings, Layout.FILE):
+        if settings.text("encoding") != UTF8:
+            message = f"files of format '{settings.text('format')}' have no 'encoding'"
+            raise FsqlError([Diagnostic("E534", message, helps=("remove the option",))])
         read = context.columns_read.get(table.name)
         splits = [make_split(name, path, columns, settings, read) for name, path in found]
     else:
         decoder, option = make_decoder(columns, settings), settings.text("compression")
-        splits = [FileSplit(name, path, decoder, codec_in(path, option)) for name, path in found]
+        encoding = settings.text("encoding")
+        splits = [
+            FileSplit(name, path, decoder, codec_in(path, option), encoding=encoding)
+            for name, path in found
+        ]
     for split in splits:
         split.check()
     rows: Sequence[FileSplit | WholeFile | MetadataSplit] = splits

@@ -19,7 +19,7 @@ from fsql.runtime.ports import Chunk, SourceOffset, Wait
 if TYPE_CHECKING:
     from fsql.connectors.live.places import Places
     from fsql.connectors.streams.blocks import Blocks
-    from fsql.formats.lines import LineDecoder, LineJoiner, Lines
+    from fsql.formats.lines import LineDecoder, LineJoiner, Lines, RecordCutter
     from fsql.runtime.ports import RowPlace
 
 _WAIT_SECONDS_MIN: Final = 0.001
@@ -38,12 +38,13 @@ class LineReader:
         header_of: str | None = None,
         places: Places | None = None,
         rows_kept: int = 0,
+        cutter: RecordCutter | None = None,
     ) -> None:
         """Continue at `source_offset`, where the blocks begin.
 
         `header_of` names the source if its header is still to be read; None if the decoder has it.  `places`
         are those of the rows, if the blocks are of several files.  The reader knows where the rows of the
-        last chunk are, and at least `rows_kept` before them.
+        last chunk are, and at least `rows_kept` before them.  A `cutter` is for records that are not lines.
         """
         self._passed = PassedLines(rows_kept)
         self._places = places
@@ -52,7 +53,7 @@ class LineReader:
         self._decoder = decoder
         self._offset = SourceOffset(0, 1, 0) if source_offset is None else source_offset
         _, line, byte, _ = self._offset
-        self._cutter = LineCutter(decoder.record_bytes_max, byte, line)
+        self._cutter = cutter or LineCutter(decoder.record_bytes_max, byte, line)
         self._joiner = decoder.make_joiner()
         self._parts: deque[Lines] = deque()
         self._ended = False
@@ -186,7 +187,7 @@ def read_header(blocks: Blocks, decoder: LineDecoder) -> bytes | None:
     return None
 
 
-def _cut(cutter: LineCutter, joiner: LineJoiner | None, block: bytes) -> list[Lines]:
+def _cut(cutter: RecordCutter, joiner: LineJoiner | None, block: bytes) -> list[Lines]:
     """Return the records that a block completes, or the end of the stream, if it is empty."""
     parts = cutter.feed(block) if block else cutter.finish()
     if joiner is None:

@@ -49,8 +49,12 @@ def content_before(descriptor: int, byte: int) -> str:
     return xxhash.xxh3_128_hexdigest(checked)
 
 
-def check_replayable(descriptor: int, path: str | Path, source_offset: SourceOffset) -> None:
+def check_replayable(
+    descriptor: int, path: str | Path, source_offset: SourceOffset, *, lines: bool = True
+) -> None:
     """Check that an open file still has the bytes that were read of it before `source_offset`.
+
+    Where its records are `lines`, one has ended there.
 
     Raises:
         FsqlError: E536, if it does not; E535, if the operating system fails to read.
@@ -63,7 +67,8 @@ def check_replayable(descriptor: int, path: str | Path, source_offset: SourceOff
         if known and content_before(descriptor, source_offset.byte) != known:
             raise not_replayable(path, source_offset, "its contents before that have changed")
         if (
-            0 < source_offset.byte < size
+            lines
+            and 0 < source_offset.byte < size
             and os.pread(descriptor, 1, source_offset.byte - 1) != b"\n"
         ):
             raise not_replayable(path, source_offset, "the line that ended there now continues")
@@ -74,6 +79,16 @@ def check_replayable(descriptor: int, path: str | Path, source_offset: SourceOff
     except OSError as error:
         message = f'reading "{path}" failed: {error.strerror}'
         raise FsqlError([Diagnostic("E535", message)]) from None
+
+
+def check_identity(path: str | Path, identity: str, source_offset: SourceOffset | None) -> None:
+    """Check that a file with this identity is the one that was read before.
+
+    Raises:
+        FsqlError: E536, if it is not.
+    """
+    if source_offset is not None and read_hash(source_offset) not in {"", identity}:
+        raise not_replayable(path, source_offset, "it is not the file that was read")
 
 
 def not_replayable(path: str | Path, source_offset: SourceOffset, reason: str) -> FsqlError:

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
     from fsql.compiler.expression import Value
     from fsql.compiler.schema import Column, Schema
-    from fsql.formats.lines import DecodedRows, LineDecoder, Lines
+    from fsql.formats.lines import DecodedRows, LineDecoder, Lines, RecordCutter
     from fsql.formats.settings import Settings
     from fsql.runtime.ports import DeadLetter
 
@@ -92,9 +92,16 @@ class CsvDecoder:
         # With one column, an empty line is a record with an empty field.
         self.skips_empty_lines = len(columns) > 1
 
+    takes_documents = False
+
     def records(self, lines: Lines) -> Lines:
         """Return the lines that are records."""
         return lines.without_empty() if self.skips_empty_lines else lines
+
+    def document_cutter(self, start: bytes, *, whole: bool) -> RecordCutter | None:
+        """Return None: sources have lines."""
+        del start, whole
+        return None
 
     def make_joiner(self) -> RecordJoiner:
         """Return a joiner of the lines of a record."""

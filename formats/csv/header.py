@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.compiler.diagnostics.near_names import near_name
 from fsql.formats.csv.records import split_record
-from fsql.formats.forms import other_form
+from fsql.formats.forms import encoding_help, guessed_encoding, other_form
 from fsql.formats.malformed import MalformedError, decode_utf8
 
 if TYPE_CHECKING:
@@ -46,12 +46,15 @@ def read_header(
         FsqlError: E543, if a column is missing or repeated, or the line is malformed.
     """
     source = f'input "{source}"' if ordered else f'path "{source}"'
+    encoding = guessed_encoding(header, at_start=True)
+    if encoding is not None:
+        form = other_form(header) or f"not UTF-8, and reads as {encoding}"
+        helps = () if ordered else (encoding_help(encoding),)
+        raise _header_error(source, f"it is {form}", *helps)
     try:
         names = [field.text for field in split_record(decode_utf8(header), dialect)]
     except MalformedError as error:
-        form = other_form(header)
-        reason = f"its header is malformed: {error.reason}" if form is None else f"it is {form}"
-        raise _header_error(source, reason) from None
+        raise _header_error(source, f"its header is malformed: {error.reason}") from None
     wanted = [column.name for column in columns]
     if ordered and names != wanted:
         reason = f"its header has to be {dialect.delimiter.join(wanted)}"

@@ -34,9 +34,11 @@ import pyarrow as pa
 from fsql.compiler.records import dataclass
 from fsql.compiler.sqltypes import FLOATING, Kind, row_of
 from fsql.formats.json.bulk import BulkDecoder
+from fsql.formats.json.documents import DocumentCutter
 from fsql.formats.json.layouts import is_utf8
 from fsql.formats.json.quick import read_object
 from fsql.formats.json.rows import REFUSED, RowType
+from fsql.formats.json.shapes import begins_document, records_path
 from fsql.formats.json.strict import DEPTH_MAX
 from fsql.formats.json.values import column_values
 from fsql.formats.lines import SingleLineDecoder
@@ -50,7 +52,8 @@ if TYPE_CHECKING:
 
     from fsql.compiler.schema import Schema
     from fsql.compiler.sqltypes import SqlType
-    from fsql.formats.lines import DecodedRows, LineDecoder, Lines
+    from fsql.formats.json.shapes import MemberPath
+    from fsql.formats.lines import DecodedRows, LineDecoder, Lines, RecordCutter
     from fsql.formats.settings import Settings
     from fsql.runtime.ports import DeadLetter
 
@@ -129,13 +132,15 @@ def make_decoder(columns: Schema, settings: Settings) -> Callable[[], LineDecode
     """
     record_bytes_max = settings.record_bytes_max()
     nulled = settings.nulled_columns(columns)
-    return lambda: JsonDecoder(columns, record_bytes_max, nulled)
+    path = records_path(settings)
+    return lambda: JsonDecoder(columns, record_bytes_max, nulled, path=path)
 
 
 class JsonDecoder(SingleLineDecoder):
     """Decodes lines into the columns of a table."""
 
     skips_empty_lines = True
+    takes_documents = True
 
     def __init__(
         self,
@@ -143,11 +148,15 @@ class JsonDecoder(SingleLineDecoder):
         record_bytes_max: int,
         nulled: Collection[str] = (),
         bulk_rows_min: int = FEW_ROWS_IN_C,
+        path: MemberPath | None = None,
     ) -> None:
         """Take the columns; a malformed value of one of `nulled` is NULL.
 
-        Fewer than `bulk_rows_min` records are decoded one by one.
+        Fewer than `bulk_rows_min` records are decoded one by one.  If a `path` is given, sources have
+        documents with records there; otherwise their first bytes show what they have.
         """
+        self._path = path
+        self._faults: dict[int, MalformedError] = {}
         self._columns = columns
         self._nulled = nulled
         self._row_type = RowType(columns)
@@ -157,8 +166,19 @@ class JsonDecoder(SingleLineDecoder):
         self.record_bytes_max = record_bytes_max
         self.unknown_fields = self.nulled_fields = 0
 
+    def document_cutter(self, start: bytes, *, whole: bool) -> RecordCutter | None:
+        """Return the cutter for a source with these first bytes, or all of them; None if it has lines."""
+        if self._path is None and not begins_document(start, whole=whole):
+            return None
+        cutter = DocumentCutter(self._path or (), self.record_bytes_max)
+        self._faults = cutter.faults
+        return cutter
+
     def decode(self, lines: Lines, first_row: int) -> DecodedRows:
         """Return the rows of lines, none of which is empty; the first has the number `first_row`."""
+        if self._faults and lines.offset(0) in self._faults:
+            fault = dead_letter(lines, 0, first_row, self._faults.pop(lines.offset(0)))
+            return self._row_type.columns([])[0], np.empty(0, np.int64), [fault]
         parts = self._bulk.decode(lines, self.record_bytes_max)
         self.unknown_fields += sum(part.unknown_fields for part in parts)
         found = [(part.lines, part.arrays) for part in parts]

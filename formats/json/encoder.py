@@ -13,11 +13,13 @@ from typing import TYPE_CHECKING, Final, NamedTuple, cast
 import numpy as np
 import pyarrow as pa
 
+from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.compiler.logical import Changes
 from fsql.compiler.sqltypes import DECIMALS, FLOATING, STRING, Kind, SqlType
 from fsql.formats.json.columns import Formatted, format_column, format_dictionary, json_key
 from fsql.formats.json.dictionary import DictionaryMemory, Use
 from fsql.formats.json.few_rows import FewRows
+from fsql.formats.json.options import RECORDS
 from fsql.formats.json.pieces import (
     OPERATIONS,
     OUTPUT_BYTES_MAX,
@@ -87,8 +89,14 @@ class _Lines(NamedTuple):
 
 
 def make_encoder(sink: SinkTable, settings: Settings) -> JsonEncoder:
-    """Return the encoder of the rows of a table."""
-    del settings
+    """Return the encoder of the rows of a table.
+
+    Raises:
+        FsqlError: E534, if the option for documents is given, which are only read.
+    """
+    if settings.connector.option(RECORDS) is not None and settings.gives(RECORDS):
+        message = f"documents with '{RECORDS}' are read, and not written"
+        raise FsqlError([Diagnostic("E534", message, helps=("remove the option",))])
     return JsonEncoder(
         [column.name for column in sink.columns],
         [column.type for column in sink.columns],

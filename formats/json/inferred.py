@@ -1,4 +1,4 @@
-"""Infers the columns of JSON lines from the first lines: one for each field, in order of appearance."""
+"""Infers the columns of JSON lines from the first records: one for each field, in order of appearance."""
 
 from __future__ import annotations
 
@@ -16,6 +16,13 @@ from fsql.formats.inferred_types import (
     number_seen,
     type_of_text,
 )
+from fsql.formats.json.options import RECORDS
+from fsql.formats.json.samples import records_of
+from fsql.formats.json.shapes import (
+    arrays_of_objects,
+    path_text,
+    records_path,
+)
 from fsql.formats.json.strict import Json, Number, parse_object
 from fsql.formats.malformed import MalformedError
 
@@ -27,25 +34,32 @@ if TYPE_CHECKING:
 
 
 def infer_columns(samples: Sequence[bytes], settings: Settings) -> InferredColumns:
-    """Return the columns, and no options; `samples` are the first lines of each file.
+    """Return the columns, and no options; `samples` are the first bytes of each file.
 
     Malformed records are skipped, because reading reports them.
 
     Raises:
         NotInferredError: if there is no record.
     """
-    del settings
+    path, bytes_max = records_path(settings), settings.record_bytes_max()
     fields: dict[str, Seen] = {}
     for sample in samples:
-        for line in sample.splitlines():
+        for _, text in records_of(sample, path, bytes_max):
             try:
-                record = parse_object(line) if line.strip() else {}
+                record = parse_object(text)
             except MalformedError:
                 continue
             for name, value in record.items():
                 fields[name] = common(fields.get(name, NULL), _seen(value))
     if not fields:
-        raise NotInferredError("it has no JSON object with a field")
+        arrays = [array for sample in samples for array in arrays_of_objects(sample)]
+        verb = "write" if path else "add"
+        verb = "write" if path else "add"
+        helps = [f"{verb} '{RECORDS}' = '{path_text((name,))}'" for name in dict.fromkeys(arrays)]
+        reason = "it has no JSON object with a field"
+        if path:
+            reason += f" at {path_text(path)}"
+        raise NotInferredError(reason, *helps)
     notes: list[str] = []
     columns = tuple(Column(name, declared_type(seen, name, notes)) for name, seen in fields.items())
     return columns, (), tuple(notes)

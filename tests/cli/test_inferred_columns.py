@@ -283,7 +283,9 @@ def test_a_declared_table_says_that_its_file_is_of_another_form(tmp_path: Path) 
             f"CREATE TABLE t (a STRING) WITH ('connector' = 'file', 'path' = '{tmp_path}/{name}',"
             f" 'format' = '{form}'{header}); SELECT a FROM t;",
         )
-        said[name] = run.err.splitlines()[0].replace(f"{tmp_path}/", "")
+        lines = run.err.splitlines()
+        said[name] = lines[0].replace(f"{tmp_path}/", "")
+        assert "  = help: add 'encoding' = 'utf-16', in which it can be read" in lines
     assert said == {
         "utf16.jsonl": 'error[FSQL-E515]: malformed row of table "t": byte 0 of the record, 0xff, is not'
         " UTF-8; the file is UTF-16, not UTF-8",

@@ -96,7 +96,8 @@ def timestamp_of_text(value: str) -> int:
     if re.fullmatch(r"\d{4}-\d\d-\d\d", value, re.ASCII):
         value += "T00:00"  # A day is its midnight.
     found = re.fullmatch(
-        r"(\d{4})-(\d\d)-(\d\d)[T ](\d\d):(\d\d)(?::(\d\d)(?:\.(\d{1,6})\d{0,3})?)?(Z|([+-])(\d\d):(\d\d))?",
+        r"(\d{4})-(\d\d)-(\d\d)[T ](\d\d):(\d\d)(?::(\d\d)(?:\.(\d{1,6})\d{0,3})?)?"
+        r"(Z|([+-])(\d\d)(?::?(\d\d))?)?",
         value,
         re.ASCII,
     )
@@ -110,9 +111,10 @@ def timestamp_of_text(value: str) -> int:
     except ValueError:
         raise FailureError(NOT_CASTABLE) from None
     if found[9] is not None:
-        if int(found[10]) > 23 or int(found[11]) > 59:
+        hours, minutes = int(found[10]), int(found[11] or 0)
+        if hours > 23 or minutes > 59:
             raise FailureError(NOT_CASTABLE)
-        zone = timedelta(hours=int(found[10]), minutes=int(found[11]))
+        zone = timedelta(hours=hours, minutes=minutes)
         moment = moment - zone if found[9] == "+" else moment + zone
     result = moment // timedelta(microseconds=1)
     if not TIMESTAMP_MIN <= result <= TIMESTAMP_MAX:
@@ -198,7 +200,7 @@ def cast_in_zone(value: Value, given: SqlType, wanted: SqlType) -> Value:
         return cast(zones.local(value, given.zone), TIMESTAMP, wanted)
     local = cast(value, given, TIMESTAMP)
     assert isinstance(local, int)
-    if isinstance(value, str) and re.search(r"(Z|[+-]\d\d:\d\d) *$", value):
+    if isinstance(value, str) and re.search(r":\d\d(\.\d+)?(Z|[+-]\d\d(:?\d\d)?) *$", value):
         return local
     return zones.instant(local, wanted.zone)
 

@@ -11,8 +11,10 @@ from fsql.connectors.file.compression import codec_in
 from fsql.connectors.file.following.follower import Follower, FollowOptions
 from fsql.connectors.file.following.records import WholeRecords
 from fsql.connectors.file.found_files import find_files, is_pattern, list_files, pattern_root
+from fsql.connectors.file.options import UTF8
 from fsql.connectors.settings import has_layout
 from fsql.formats.factories import make_decoder
+from fsql.formats.json.options import RECORDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -57,6 +59,12 @@ def check_followed(settings: Settings, context: ConnectorContext, *, begun: bool
         raise _unsupported_error(f"files of format '{settings.text('format')}' cannot be followed")
     if settings.text("compression") not in {"auto", "none"}:
         raise _unsupported_error("compressed files cannot be followed")
+    if settings.text("encoding") != UTF8:
+        raise _unsupported_error(f"files in {settings.text('encoding')} cannot be followed")
+    if settings.connector.option(RECORDS) is not None and settings.gives(RECORDS):
+        raise _unsupported_error(
+            f"a document with '{RECORDS}' is not lines, and cannot be followed"
+        )
     path = context.resolve(settings.text("path"))
     if not begun and not path.is_dir() and not (is_pattern(path) and pattern_root(path).is_dir()):
         find_files(path)

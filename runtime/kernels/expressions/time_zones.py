@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     Ints = NDArray[np.int64]
 
 _MINUTE_US = 60_000_000
-_WITH_OFFSET = r"(Z|[+-][0-9]{2}:[0-9]{2})\z"
+_WITH_OFFSET = r":[0-9]{2}(\.[0-9]+)?(Z|[+-][0-9]{2}(:?[0-9]{2})?)\z"
 
 
 class _Zone(NamedTuple):

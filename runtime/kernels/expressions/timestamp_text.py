@@ -1,9 +1,9 @@
 """Timestamps and dates as text, in columns: parses and formats ISO 8601.
 
-The text form is `YYYY-MM-DD[[T ]hh:mm[:ss[.f{1,6}]][Z|±hh:mm]]`, at most 32 bytes; up to three more digits of
-the fraction are cut off before.  The texts of a column are a matrix of bytes with a row for each of 32
-positions, 0 after the end of a text, and a column for each text.  They are processed by position, not text by
-text.
+The text form is `YYYY-MM-DD[[T ]hh:mm[:ss[.f{1,6}]][Z|±hh[[:]mm]]]`, at most 32 bytes; up to three more
+digits of the fraction are cut off before.  The texts of a column are a matrix of bytes with a row for each of
+32 positions, 0 after the end of a text, and a column for each text.  They are processed by position, not text
+by text.
 """
 
 from __future__ import annotations
@@ -185,10 +185,14 @@ def _zone(text: Bytes, digits: Bytes, at: Ints, lengths: Ints) -> tuple[Ints, Bo
         return np.zeros(len(at), np.int64), utc
     indexes = np.minimum(at + np.arange(6)[:, None], _WIDTH - 1)
     parts = digits[indexes, column]
-    hour, minute = _pair(parts, 1), _pair(parts, 4)
-    shifted = (left == 6) & ((marks == ord("+")) | (marks == ord("-")))
-    shifted &= (parts[[1, 2, 4, 5]] <= 9).all(axis=0) & (hour <= 23) & (minute <= 59)
-    shifted &= text[indexes[3], column] == ord(":")
+    colon = (left == 6) & (text[indexes[3], column] == ord(":"))
+    tens, ones = np.where(colon, parts[4:6], parts[3:5])
+    only_hour = left == 3
+    tens, ones = np.where(only_hour, 0, tens), np.where(only_hour, 0, ones)
+    hour, minute = _pair(parts, 1), tens.astype(np.int32) * 10 + ones
+    shifted = (colon | (left == 5) | only_hour) & ((marks == ord("+")) | (marks == ord("-")))
+    shifted &= (parts[1:3] <= 9).all(axis=0) & (tens <= 9) & (ones <= 9)
+    shifted &= (hour <= 23) & (minute <= 59)
     sign = np.where(marks == ord("-"), -1, 1)
     minutes = np.where(shifted, sign * (hour * 60 + minute), 0)
     return minutes * np.int64(60 * _SECOND_US), utc | shifted

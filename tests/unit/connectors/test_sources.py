@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import os
 from functools import partial
 from typing import TYPE_CHECKING
@@ -59,6 +60,119 @@ def test_the_files_of_a_directory_are_splits_sorted_by_name(tmp_path: Path) -> N
     ]
     for reader in readers:
         reader.close()
+
+
+@pytest.mark.parametrize("codec", ["", ".gz"])
+def test_documents_are_read_from_each_of_their_rows_on(tmp_path: Path, codec: str) -> None:
+    data = b'[{"n": 1},\n {"n": 2},\n 5, {"n": "x"},\n {\n"n": 3}\n] {"n": 4}\n[{"n": 5}'
+    (tmp_path / f"a.json{codec}").write_bytes(gzip.compress(data) if codec else data)
+    source = table(connector="file", path=f"a.json{codec}")
+    (split,) = open_source(source, ConnectorContext(tmp_path))
+    reader = split.open()
+    whole = read_all(reader, NUMBERS, 1)
+    reader.close()
+    assert whole.rows == {0: (1,), 1: (2,), 4: (3,), 5: (4,), 6: (5,)}
+    assert [(each.row, each.line, each.byte, each.code) for each in whole.dead_letters] == [
+        (2, 3, 23, 519),
+        (3, 3, 26, 513),
+        (7, 7, 69, 511),
+    ]
+    for row in range(8):
+        reader = split.open()
+        for _ in range(row):
+            reader.read(1)
+        offset = reader.source_offset()
+        reader.close()
+        reader = split.open(offset)
+        rest = read_all(reader, NUMBERS, 2)
+        reader.close()
+        assert rest.rows == {n: values for n, values in whole.rows.items() if n >= row}
+        assert rest.dead_letters == [each for each in whole.dead_letters if each.row >= row]
+
+
+def test_a_document_that_has_changed_is_not_continued(tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_bytes(b'[{"n": 1},\n{"n": 2')
+    (split,) = open_source(table(connector="file", path="a.json"), ConnectorContext(tmp_path))
+    reader = split.open()
+    read_all(reader, NUMBERS, 9)
+    offset = reader.source_offset()
+    reader.close()
+    (tmp_path / "a.json").write_bytes(b'[{"n": 1},\n{"n": 23}]')
+    reader = split.open(offset)
+    assert refusal(lambda: reader.read(9)) == (
+        "E536",
+        (
+            f'source "{tmp_path}/a.json" cannot be replayed from byte 18: the record that ended'
+            " there now continues"
+        ),
+        ("the job has read 2 rows of it and continues after them",),
+        (),
+    )
+    reader.close()
+
+
+@pytest.mark.parametrize("codec", ["", ".gz"])
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16le", "utf-16be", "latin-1", "cp1252"])
+def test_files_in_other_encodings(tmp_path: Path, encoding: str, codec: str) -> None:
+    lines = ["é", "ÿ€𝄞" if encoding.startswith("utf") else "ÿ", "x" * 9, "z"]
+    data = "\n".join(lines).encode(encoding)
+    (tmp_path / f"a.txt{codec}").write_bytes(gzip.compress(data) if codec else data)
+    source = table(
+        LINE,
+        connector="file",
+        path=f"a.txt{codec}",
+        format="text",
+        encoding=encoding,
+        max_record_bytes="8" if encoding == "latin-1" else "9",
+    )
+    (split,) = open_source(source, ConnectorContext(tmp_path))
+    rows = {row: (line,) for row, line in enumerate(lines)}
+    at = data.index(
+        "x".encode(encoding.replace("utf-16", "utf-16le") if encoding == "utf-16" else encoding)
+    )
+    if encoding == "latin-1":
+        del rows[2]
+    for row in range(5):
+        reader = split.open()
+        for _ in range(row):
+            reader.read(1)
+        offset = reader.source_offset()
+        reader.close()
+        reader = split.open(offset)
+        rest = read_all(reader, LINE, 2)
+        reader.close()
+        assert rest.rows == {n: values for n, values in rows.items() if n >= row}
+        places = [(each.line, each.byte, each.code) for each in rest.dead_letters]
+        assert places == ([(3, at, 517)] if encoding == "latin-1" and row <= 2 else [])
+
+
+@pytest.mark.parametrize(
+    ("encoding", "data", "byte"),
+    [
+        ("cp1252", b"\xe9\n\x81\nz", 2),
+        ("utf-16le", "é\n".encode("utf-16le") + b"\x00\xd8" + "\nz".encode("utf-16le"), 4),
+        ("utf-16", "é\n".encode("utf-16-be") + b"\x00", 4),
+    ],
+)
+def test_what_is_not_of_an_encoding_is_malformed(
+    tmp_path: Path, encoding: str, data: bytes, byte: int
+) -> None:
+    if encoding == "utf-16":
+        data, byte = b"\xfe\xff" + data, byte + 2
+    (tmp_path / "a.txt").write_bytes(data)
+    source = table(LINE, connector="file", path="a.txt", format="text", encoding=encoding)
+    (split,) = open_source(source, ConnectorContext(tmp_path))
+    reader = split.open()
+    read = read_all(reader, LINE, 9)
+    reader.close()
+    (letter,) = read.dead_letters
+    assert read.rows == {0: ("é",)} | ({} if encoding == "utf-16" else {2: ("z",)})
+    assert (letter.line, letter.byte, letter.code, letter.reason) == (
+        2,
+        byte,
+        515,
+        f"the record is not {encoding}",
+    )
 
 
 def test_an_empty_file_has_no_rows(tmp_path: Path) -> None:

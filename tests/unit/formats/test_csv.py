@@ -138,7 +138,7 @@ MALFORMED = {
     b"x,a": (513, "n", 'expected BIGINT, found "x"'),
     b"1.5,a": (513, "n", 'expected BIGINT, found "1.5"'),
     b"9223372036854775808,a": (514, "n", "the number does not fit BIGINT"),
-    b"1,\xff": (515, "", "byte 2 of the record, 0xff, is not UTF-8"),
+    b"1,\xff": (515, "", "byte 2 of the record, 0xff, is not UTF-8; it reads as cp1252"),
     b"1," + b"a" * 200: (517, "", "the record is longer than 200 bytes"),
 }
 

@@ -81,7 +81,7 @@ def test_only_the_first_bytes_tell_the_form_of_a_file() -> None:
     record = b"\xff\xfe{\x00\n"
     reasons = [dead_letter.reason for dead_letter in read(record + GOOD + record).dead_letters]
     found = "byte 0 of the record, 0xff, is not UTF-8"
-    assert reasons == [f"{found}; the file is UTF-16, not UTF-8", found]
+    assert reasons == [f"{found}; the file is UTF-16, not UTF-8", f"{found}; it reads as cp1252"]
 
 
 def test_rejects_of_the_corpus_have_numbers_that_count_them() -> None:

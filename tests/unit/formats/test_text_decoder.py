@@ -27,10 +27,34 @@ def test_whole_output() -> None:
     assert read(data) == Read(
         {0: ("first",), 1: ("",), 2: ("é \0\r",), 7: ("last",)},
         [
-            DeadLetter(3, 4, 18, 515, "", "byte 4 of the record, 0xff, is not UTF-8", "bad \\xff"),
+            DeadLetter(
+                3,
+                4,
+                18,
+                515,
+                "",
+                "byte 4 of the record, 0xff, is not UTF-8; it reads as cp1252",
+                "bad \\xff",
+            ),
             DeadLetter(4, 5, 24, 517, "", "the record is longer than 20 bytes", "x" * 21),
-            DeadLetter(5, 6, 46, 515, "", "byte 0 of the record, 0xc3, is not UTF-8", "\\xc3"),
-            DeadLetter(6, 7, 48, 515, "", "byte 0 of the record, 0xa9, is not UTF-8", "\\xa9"),
+            DeadLetter(
+                5,
+                6,
+                46,
+                515,
+                "",
+                "byte 0 of the record, 0xc3, is not UTF-8; it reads as cp1252",
+                "\\xc3",
+            ),
+            DeadLetter(
+                6,
+                7,
+                48,
+                515,
+                "",
+                "byte 0 of the record, 0xa9, is not UTF-8; it reads as cp1252",
+                "\\xa9",
+            ),
         ],
         len(data),
     )

@@ -22,7 +22,9 @@ SHAPES = st.builds(
     st.integers(0, 61).map("{:02d}".format),
     st.integers(0, 61).map("{:02d}".format),
     st.sampled_from(["", ".", ".1", ".12", ".123", ".123456", ".123456789", ".1234567891", ".12 "]),
-    st.sampled_from(["", "Z", "z", "+01:00", "-23:59", "+24:00", "+0100"]),
+    st.sampled_from(
+        ["", "Z", "z", "+01:00", "-23:59", "+24:00", "+0100", "+01", "-2360", "+1", "-01-01"]
+    ),
 )
 VALUES = st.one_of(
     SHAPES,
