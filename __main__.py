@@ -15,11 +15,26 @@ def main() -> None:
         from fsql.runtime.hidden_pandas import hide_pandas
 
         hide_pandas()
+        if any("=" in argument or "://" in argument for argument in sys.argv):
+            _hide_secrets()
         from fsql.cli import main as command
         from fsql.console.forked_commands import OWN_PROCESS
     except KeyboardInterrupt:
         sys.exit(_INTERRUPTED)
     command(prog_name="fsql", obj=OWN_PROCESS)
+
+
+def _hide_secrets() -> None:
+    """Show the command line without tokens and passwords in the list of processes."""
+    from fsql.compiler.diagnostics.secrets import shown_arguments
+
+    shown = shown_arguments(sys.argv[1:])
+    if shown != sys.argv[1:]:
+        from shlex import join
+
+        from setproctitle import setproctitle
+
+        setproctitle(join(["fsql", *shown]))
 
 
 if __name__ == "__main__":

@@ -110,12 +110,13 @@ def _run_options(
     from fsql.job.first_plan import given_profile
     from fsql.job.planning import RunOptions
     from fsql.runtime.drivers.local import READ_AHEAD_ROWS
+    from fsql.runtime.drivers.spark.master import master_or_default
 
     return RunOptions(
         workers=workers,
         policy=None if policy is None else Policy(policy),
         model=engine == "model",
-        spark=(master or "local[*]") if engine == "spark" else None,
+        spark=master_or_default(master) if engine == "spark" else None,
         read_ahead_rows=read_ahead or READ_AHEAD_ROWS,
         profile=None if profile is None else given_profile(profile),
     )
@@ -156,7 +157,7 @@ def main(ctx: click.Context) -> None:
     "--master",
     metavar="URL",
     help="Master of --engine spark: local[N], spark://HOST:PORT, sc://HOST:PORT, yarn, k8s://…  "
-    "Default: local[*].",
+    "Default: the variable FSQL_SPARK_MASTER, or local[*].",
 )
 @click.option(
     "--read-ahead",

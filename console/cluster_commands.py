@@ -41,7 +41,7 @@ _PATH = click.Path(path_type=Path)
     "master",
     metavar="URL",
     help="Spark master of --stats spark: local[N], spark://HOST:PORT, sc://HOST:PORT, yarn, k8s://…  "
-    "Default: local[*].",
+    "Default: the variable FSQL_SPARK_MASTER, or local[*].",
 )
 @click.option(
     "--machine",
@@ -78,6 +78,7 @@ def up(
     the same path.  It runs the workers that jobs have there (fsql deploy --on NAME=N), with its own --keys,
     --listen and --coordination-credentials, and starts them again when they end.
     """
+    from fsql.compiler.diagnostics.secrets import without_secrets
     from fsql.console.connections import connections_of
     from fsql.deployment.connections import Connections
     from fsql.deployment.directory import find_directory
@@ -98,8 +99,9 @@ def up(
         cluster.set_connections(connections.or_else(cluster.connections()))
     settings = _set_collector(cluster, collector, master)
     if settings is not None:
-        chosen = {"collector": settings.collector, "master": settings.master}
-        what = f"Spark, {settings.master}" if settings.collector == "spark" else "the built-in one"
+        master = without_secrets(settings.master)
+        chosen = {"collector": settings.collector, "master": master}
+        what = f"Spark, {master}" if settings.collector == "spark" else "the built-in one"
         reporter.inform("collector", chosen, f"the collector of statistics is {what}\n")
     if foreground:
         if not _run_agent(root, cluster):
@@ -136,12 +138,13 @@ def _set_collector(
             be used.
     """
     from fsql.deployment.directory import StatisticsSettings
+    from fsql.runtime.drivers.spark.master import master_or_default
     from fsql.runtime.drivers.spark.session import check_spark
 
     if master is not None and collector != "spark":
         raise click.UsageError("--stats-master requires --stats spark")
     if collector == "spark":
-        settings = StatisticsSettings("spark", master or StatisticsSettings().master)
+        settings = StatisticsSettings("spark", master_or_default(master))
         check_spark(settings.master)
     elif collector is not None:
         settings = StatisticsSettings()

@@ -76,9 +76,10 @@ def deploy_script(
     until = until_of(flags["bootstrap_until"])
     exists = request.name in cluster.by_name()
     if flags["bootstrap"] and not flags["dry_run"] and not exists:
-        deploy_with_bootstrap(
-            reporter, cluster, replace(request, change=None), flags["master"], until
-        )
+        from fsql.runtime.drivers.spark.master import master_or_default
+
+        master = master_or_default(flags["master"])
+        deploy_with_bootstrap(reporter, cluster, replace(request, change=None), master, until)
     elif flags["bootstrap"] and exists:
         message = f'job "{request.name}" cannot be bootstrapped: it is deployed already'
         helps = ("drop it first", "or deploy it under another name with --name")

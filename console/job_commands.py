@@ -134,9 +134,8 @@ _drain_seconds = click.option(
 @click.option(
     "--master",
     metavar="URL",
-    default="local[*]",
-    show_default=True,
-    help="Spark master for --bootstrap: local[N], spark://HOST:PORT, sc://HOST:PORT, yarn, k8s://…",
+    help="Spark master for --bootstrap: local[N], spark://HOST:PORT, sc://HOST:PORT, yarn, k8s://…  "
+    "Default: the variable FSQL_SPARK_MASTER, or local[*].",
 )
 @_drain_seconds
 @pass_reporter

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 _master_of_spark = click.option(
     "--master",
     metavar="URL",
-    help="Master of --spark: local[N], spark://HOST:PORT, sc://HOST:PORT, yarn, k8s://…  Default: local[*].",
+    help="Master of --spark: local[N], spark://HOST:PORT, sc://HOST:PORT, yarn, k8s://…  "
+    "Default: the variable FSQL_SPARK_MASTER, or local[*].",
 )
 
 
@@ -47,14 +48,13 @@ class _WithCommands(click.Command):
 @click.option(
     "--master",
     metavar="URL",
-    default="local[*]",
-    show_default=True,
-    help="Spark master: local[N], spark://HOST:PORT, sc://HOST:PORT, yarn, k8s://…",
+    help="Spark master: local[N], spark://HOST:PORT, sc://HOST:PORT, yarn, k8s://…  "
+    "Default: the variable FSQL_SPARK_MASTER, or local[*].",
 )
 @click.option("--until-end-of-input", is_flag=True, hidden=True)
 @pass_reporter
 def serve(
-    reporter: Reporter, directory: Path | None, master: str, *, until_end_of_input: bool
+    reporter: Reporter, directory: Path | None, master: str | None, *, until_end_of_input: bool
 ) -> None:
     """Keep Spark running, and compute the statistics of the running jobs of a cluster directory.
 
@@ -65,9 +65,12 @@ def serve(
     """
     from fsql.console.stats import serve_statistics
     from fsql.deployment.directory import find_directory
+    from fsql.runtime.drivers.spark.master import master_or_default
 
     cluster = find_directory(directory)
-    serve_statistics(reporter, cluster, master, until_end_of_input=until_end_of_input)
+    serve_statistics(
+        reporter, cluster, master_or_default(master), until_end_of_input=until_end_of_input
+    )
 
 
 @click.command("profile")
@@ -168,4 +171,8 @@ def _master(flags: Mapping[str, Any]) -> str | None:
     """
     if flags["master"] is not None and not flags["spark"]:
         raise click.UsageError("--master requires --spark")
-    return (flags["master"] or "local[*]") if flags["spark"] else None
+    if not flags["spark"]:
+        return None
+    from fsql.runtime.drivers.spark.master import master_or_default
+
+    return master_or_default(flags["master"])

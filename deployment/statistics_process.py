@@ -13,6 +13,7 @@ from fsql.compiler.diagnostics import FsqlError
 from fsql.deployment.directory import StatisticsSettings
 from fsql.deployment.processes import STILL_SECONDS, StillProcesses, kill_with_descendants
 from fsql.runtime.drivers.processes.process_role import processes_below
+from fsql.runtime.drivers.spark.master import MASTER_VARIABLE
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -90,7 +91,7 @@ class StatisticsProcess:
         with suppress(FileNotFoundError):
             if path.stat().st_size > _LOG_BYTES_MAX:
                 path.replace(path.with_suffix(".log.1"))
-        command = ["stats", "serve", "--dir", str(self._cluster.path), "--master", master]
+        command = ["stats", "serve", "--dir", str(self._cluster.path)]
         try:
             log = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
         except OSError as error:
@@ -104,6 +105,7 @@ class StatisticsProcess:
                 stdout=log,
                 stderr=log,
                 start_new_session=True,
+                env={**os.environ, MASTER_VARIABLE: master},  # it may have a token
             )
         finally:
             os.close(log)

@@ -10,6 +10,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Final, cast
 
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
+from fsql.compiler.diagnostics.secrets import without_secrets
 from fsql.runtime.drivers.spark.errors import is_of_spark, spark_error
 from fsql.runtime.drivers.spark.waiting import (
     ABANDON_SECONDS,
@@ -86,11 +87,12 @@ def connect_session(
     check_client()
     show_pandas()
     with _in_use():
-        remedy = f"start a Spark Connect server at {url}, or correct the URL"
+        shown = without_secrets(url)
+        remedy = f"start a Spark Connect server at {shown}, or correct the URL"
         try:
             with Waiting(meanwhile) as waiting:
                 session = waiting.for_result(lambda: _open(url, partitions))
-            remedy = f"see the log of the Spark Connect server {url}"
+            remedy = f"see the log of the Spark Connect server {shown}"
             with _end_of(session):
                 yield session
         except Exception as error:

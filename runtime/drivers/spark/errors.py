@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
+from fsql.compiler.diagnostics.secrets import without_secrets
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,7 +23,8 @@ def is_of_spark(error: Exception) -> bool:
 
 def spark_error(error: Exception, remedy: str, reasons: Sequence[str] = ()) -> FsqlError:
     """Return the error for a failure of Spark; `reasons` are notes besides that of the failure."""
-    lines = [line.strip() for line in _text(error).splitlines() if line.strip()]
+    text = without_secrets(_text(error))
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
     details = [line.removeprefix(_DETAILS) for line in lines if line.startswith(_DETAILS)]
     notes = details[:1] or (["; ".join(lines[:2])] if lines else [])
     message = "Spark has failed"
