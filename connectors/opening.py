@@ -66,8 +66,8 @@ def open_source(table: Table, context: ConnectorContext) -> Sequence[Split]:
     return cast("SourceModule", module).open_source(table, settings, context)
 
 
-def check_source(table: Table, context: ConnectorContext) -> None:
-    """Check that a source can be opened, without its decoder where that can tell nothing more.
+def count_splits(table: Table, context: ConnectorContext) -> int:
+    """Return how many splits a source has, without its decoder where that can tell nothing more.
 
     Raises:
         FsqlError: E531, E533, E534 or E543, if it cannot be opened.
@@ -76,9 +76,10 @@ def check_source(table: Table, context: ConnectorContext) -> None:
     package = f"fsql.connectors.{settings.connector.name}"
     if find_spec(f"{package}.inputs") is not None:
         module: Any = import_module(f"{package}.inputs")
-        if module.check_inputs(table, settings, context):
-            return
-    open_source(table, context)
+        count: int | None = module.count_inputs(table, settings, context)
+        if count is not None:
+            return count
+    return len(open_source(table, context))
 
 
 def infer_columns(options: Options, context: ConnectorContext) -> InferredColumns:

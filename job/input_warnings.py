@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 _PASSING: Final = {"E531", "E543"}
 """Codes of errors that may be resolved before the job runs."""
+_LASTING: Final = {"E539"}
+"""Codes of errors that inputs of this kind have whenever the job runs."""
 _FIRST_BYTES: Final = 1 << 16
 _FIRST_ROWS: Final = 100
 _FILES_MAX: Final = 8
@@ -41,12 +43,16 @@ _EPOCH_SECONDS: Final = range(10**9, 10**11)
 """Seconds of the years 2001 to 5138; read as milliseconds, they are times of 1970 to 1973."""
 
 
-def missing_inputs(compiled: Compiled) -> list[Diagnostic]:
-    """Return warnings about inputs that cannot be opened now, but may exist when the job runs."""
+def input_diagnostics(compiled: Compiled) -> list[Diagnostic]:
+    """Return errors about inputs, and warnings about those that may exist only when the job runs."""
     try:
         check_sources(compiled)
     except FsqlError as error:
-        return [replace(each, code="W501") for each in error.diagnostics if each.code in _PASSING]
+        return [
+            replace(each, code="W501") if each.code in _PASSING else each
+            for each in error.diagnostics
+            if each.code in _PASSING | _LASTING
+        ]
     return []
 
 

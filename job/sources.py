@@ -8,7 +8,7 @@ from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.compiler.logical import SPLITS_MAX
 from fsql.compiler.rules.prune_columns.demand import columns_read
 from fsql.connectors.context import ConnectorContext, ignore_notice
-from fsql.connectors.opening import check_source, open_source
+from fsql.connectors.opening import count_splits, open_source
 from fsql.job.option_spans import locate_errors
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def open_splits(
     for table in _readable_tables(compiled):
         with locate_errors(compiled.syntax, table.name, "path"):
             splits[table.ordinal] = open_source(table, context)
-            _check_count(table, splits[table.ordinal])
+            _check_count(table, len(splits[table.ordinal]))
     return splits
 
 
@@ -53,7 +53,7 @@ def check_sources(compiled: Compiled) -> None:
     context = source_surroundings(compiled)
     for table in _readable_tables(compiled):
         with locate_errors(compiled.syntax, table.name, "path"):
-            check_source(table, context)
+            _check_count(table, count_splits(table, context))
 
 
 def _readable_tables(compiled: Compiled) -> Iterator[Table]:
@@ -79,14 +79,14 @@ def source_surroundings(
     )
 
 
-def _check_count(table: Table, splits: Sequence[Split]) -> None:
+def _check_count(table: Table, splits: int) -> None:
     """Check that the splits of a table can be numbered.
 
     Raises:
         FsqlError: E539.
     """
-    if len(splits) > SPLITS_MAX:
-        message = f'table "{table.name}" has {len(splits):,} splits; the limit is {SPLITS_MAX:,}'
+    if splits > SPLITS_MAX:
+        message = f'table "{table.name}" has {splits:,} splits; the limit is {SPLITS_MAX:,}'
         helps = ("merge files, or declare several tables",)
         raise FsqlError([Diagnostic("E539", message, helps=helps)])
 

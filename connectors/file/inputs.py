@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from fsql.formats.settings import Settings
 
 
-def check_inputs(table: Table, settings: Settings, context: ConnectorContext) -> bool:
-    """Check that the path of a table names files; return whether opening them would check no more.
+def count_inputs(table: Table, settings: Settings, context: ConnectorContext) -> int | None:
+    """Return how many files the path of a table names; None if opening them would check more.
 
     It does if the files are followed, have partition columns, or columns that are found by a header.
 
@@ -26,10 +26,11 @@ def check_inputs(table: Table, settings: Settings, context: ConnectorContext) ->
     """
     partitions = partition_names(table.options)
     if FOLLOW in dict(table.options) or partitions or has_layout(settings, Layout.FILE):
-        return False
+        return None
     if settings.connector.option("header") is not None:
-        return False
+        return None
     settings.record_bytes_max()
-    for file in find_files(searched_path(context.resolve(settings.text("path")), partitions)):
+    files = find_files(searched_path(context.resolve(settings.text("path")), partitions))
+    for file in files:
         context.resolve(str(file.path))
-    return True
+    return len(files)

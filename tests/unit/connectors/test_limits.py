@@ -13,6 +13,7 @@ from fsql.compiler.diagnostics import FsqlError
 from fsql.compiler.logical import ROWS_MAX, SPLITS_MAX, TABLES_MAX
 from fsql.compiler.text.source import SourceText
 from fsql.connectors.paths import open_error
+from fsql.console.check import check_script
 from fsql.job import sources as job
 from fsql.job.compilation import compile_job
 from fsql.job.script import Script
@@ -67,8 +68,11 @@ def test_a_table_has_so_many_splits_at_most(
     monkeypatch.setattr(job, "SPLITS_MAX", 2)
     with pytest.raises(FsqlError) as caught:
         job.open_splits(result)
-    [diagnostic] = caught.value.diagnostics
-    assert (diagnostic.code, diagnostic.message) == (
-        "E539",
-        'table "t" has 3 splits; the limit is 2',
-    )
+    check = check_script(result.script)
+    assert not check.valid
+    for diagnostics in (caught.value.diagnostics, check.diagnostics):
+        [diagnostic] = diagnostics
+        assert (diagnostic.code, diagnostic.message) == (
+            "E539",
+            'table "t" has 3 splits; the limit is 2',
+        )
