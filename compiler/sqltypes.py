@@ -274,6 +274,38 @@ def row_of(fields: Iterable[tuple[str, SqlType]]) -> SqlType:
     return SqlType(Kind.ROW, fields=tuple(fields))
 
 
+def is_unnamed(row: SqlType) -> bool:
+    """Return whether the fields of a ROW have the names that `ROW(x, y)` gives: f1, f2 and so on."""
+    return all(name == f"f{index}" for index, (name, _) in enumerate(row.fields, 1))
+
+
+def same_names(left: SqlType, right: SqlType) -> bool:
+    """Return whether the fields of two ROWs have the same names in the same order, or one has none."""
+    alike = _lower_names(left) == _lower_names(right)
+    return alike or is_unnamed(left) or is_unnamed(right)
+
+
+def moves_fields(source: SqlType, target: SqlType) -> bool:
+    """Return whether a field of one ROW has the name of a field at another place of the other ROW.
+
+    Conversion field by field would then give the value of one name to another one.
+    """
+    names, others = _lower_names(source), _lower_names(target)
+    if is_unnamed(source) or is_unnamed(target):
+        return False
+    return any(name in others and others.index(name) != at for at, name in enumerate(names))
+
+
+def fields_one_by_one(row: SqlType) -> str:
+    """Return the help to write a ROW without the names of its fields; `…` is the row."""
+    fields = ", ".join(f"(…).{_name_text(name)}" for name, _ in row.fields)
+    return f"the names of the fields differ; take them one by one: ROW({fields})"
+
+
+def _lower_names(row: SqlType) -> list[str]:
+    return [name.lower() for name, _ in row.fields]
+
+
 def map_of(key: SqlType, value: SqlType) -> SqlType:
     """Return the type of maps from `key`, which has no parts, to `value`."""
     assert key.kind not in STRUCTURED

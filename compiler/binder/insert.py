@@ -28,7 +28,7 @@ from fsql.compiler.functions.casts import castable
 from fsql.compiler.functions.coercion import accepts, coerce, coercible
 from fsql.compiler.logical import Insert, Scan, Union, operators
 from fsql.compiler.schema import Column
-from fsql.compiler.sqltypes import NULL, STRING, Kind, SqlType
+from fsql.compiler.sqltypes import NULL, STRING, Kind, SqlType, fields_one_by_one, moves_fields
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -340,7 +340,9 @@ def converts(given: SqlType, wanted: SqlType) -> bool:
     """Return whether INSERT casts a type to another one; for a ROW, ARRAY or MAP also its parts."""
     if given.kind is wanted.kind and given.parts and len(given.parts) == len(wanted.parts):
         pairs = zip(given.parts, wanted.parts, strict=True)
-        return all(coercible(*pair) or converts(*pair) for pair in pairs)
+        return not moves_fields(given, wanted) and all(
+            coercible(*pair) or converts(*pair) for pair in pairs
+        )
     if given.kind is Kind.TIMESTAMP:
         return wanted.kind in {Kind.DATE, Kind.TIME, Kind.TIMESTAMP}
     if given.kind is Kind.TIME:
@@ -370,6 +372,8 @@ def _cast_to_column(
             secondary=(declared,),
             help=f"cast it: CAST(… AS {column.type})"
             if castable(expression.type, column.type)
+            else fields_one_by_one(expression.type)
+            if expression.type.fields and len(expression.type.fields) == len(column.type.fields)
             else None,
             quote=span,
         )

@@ -92,7 +92,7 @@ class Report:
         text = "" if refusal.quoted is None else self._source.slice(refusal.quoted)
         if not text or len(text) > _QUOTE_CHARACTERS_MAX or "\n" in text:
             return diagnostic
-        return replace(diagnostic, helps=tuple(h.replace("…", text, 1) for h in diagnostic.helps))
+        return replace(diagnostic, helps=tuple(h.replace("…", text) for h in diagnostic.helps))
 
     @contextmanager
     def whole(self) -> Iterator[None]:

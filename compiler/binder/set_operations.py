@@ -17,6 +17,7 @@ from fsql.compiler.binder.relation import column_refs, filter_relation, project
 from fsql.compiler.binder.report import Refusal, refusal
 from fsql.compiler.diagnostics import Diagnostic, Label
 from fsql.compiler.expression import AggregateCall, AggregateFunction, Literal
+from fsql.compiler.functions.casts import castable
 from fsql.compiler.functions.coercion import coerce, common_type
 from fsql.compiler.logical import (
     Aggregate,
@@ -30,7 +31,7 @@ from fsql.compiler.logical import (
     Union,
     append_only,
 )
-from fsql.compiler.sqltypes import BIGINT
+from fsql.compiler.sqltypes import BIGINT, fields_one_by_one
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -107,7 +108,11 @@ def _unlike_columns(
         span,
         f'"{column.name}" is {column.type} here',
         secondary=(Label(first_span, f"{common} here"),),
-        help=f"cast one of them: CAST({column.name} AS {common})",
+        help=f"cast one of them: CAST({column.name} AS {common})"
+        if castable(column.type, common)
+        else fields_one_by_one(column.type).replace("(…)", column.name)
+        if column.type.fields and len(column.type.fields) == len(common.fields)
+        else None,
     )
 
 

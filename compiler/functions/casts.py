@@ -39,6 +39,7 @@ from fsql.compiler.sqltypes import (
     Kind,
     SqlType,
     has_range_of,
+    moves_fields,
 )
 
 if TYPE_CHECKING:
@@ -173,7 +174,8 @@ def castable(source: SqlType, target: SqlType) -> bool:
     """Return whether `CAST(source AS target)` exists; ARRAY, ROW and MAP are cast part by part."""
     if source.kind is target.kind and source.kind in STRUCTURED:
         pairs = zip(source.parts, target.parts, strict=False)
-        return len(source.parts) == len(target.parts) and all(castable(*pair) for pair in pairs)
+        alike = len(source.parts) == len(target.parts) and not moves_fields(source, target)
+        return alike and all(castable(*pair) for pair in pairs)
     if Kind.STRING in {source.kind, target.kind}:
         # The parts are texts in the text of the whole.
         if source.kind in STRUCTURED:

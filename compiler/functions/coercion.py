@@ -19,8 +19,9 @@ compared with it or expected: `at >= '2024-01-01T00:00:00Z'`, or
 `at >= '2024-01-01'` for midnight.  The text is read when the query is compiled, so it cannot fail a row.
 Likewise `ARRAY[1, 2]` is an ARRAY<BIGINT> where one is expected:
 its elements are coerced, as are the fields of `ROW(1, 'a')`, and the keys and values of
-`MAP['a', 1]`.  A ROW converts to a ROW with as many fields if each field converts; names do not matter.  An
-ARRAY of rows converts if the rows do, a MAP if its keys and values do.
+`MAP['a', 1]`.  A ROW converts to a ROW with as many fields if each field converts and none has the name of a
+field at another place.  ROWs of several values have a common type if their fields have the same names, or one
+has none, as ROW(x, y).  An ARRAY of rows converts if the rows do, a MAP if its keys and values do.
 
 Where several values get a common type, and no DECIMAL has the whole digits of some and the fractions of
 others, it is the one of 38 digits with all fractions: DECIMAL(38, 6) of DECIMAL(38, 2) and DECIMAL(38, 6).
@@ -62,7 +63,10 @@ from fsql.compiler.sqltypes import (
     SqlType,
     array_of,
     has_range_of,
+    is_unnamed,
+    moves_fields,
     row_of,
+    same_names,
 )
 
 if TYPE_CHECKING:
@@ -83,7 +87,8 @@ def coercible(source: SqlType, target: SqlType) -> bool:  # noqa: PLR0911 - one 
     if source.has_fraction and source.without_fraction == target:
         return True
     if source.fields and len(source.fields) == len(target.fields):
-        return all(map(coercible, source.field_types, target.field_types))
+        types = zip(source.field_types, target.field_types, strict=True)
+        return not moves_fields(source, target) and all(coercible(*pair) for pair in types)
     if source.element is not None and target.element is not None:
         # An ARRAY of another element needs a CAST.
         rows = source.contains(Kind.ROW) and target.contains(Kind.ROW)
@@ -160,22 +165,32 @@ def common_type(types: Sequence[SqlType]) -> SqlType | None:
 
 
 def _wider(left: SqlType, right: SqlType) -> SqlType | None:
-    """Return the least type that both coerce to; a ROW has the names of the left one."""
-    if left.fields and len(left.fields) == len(right.fields):
+    """Return the least type that both coerce to; a ROW has the names of both, or of the one with names."""
+    if left.fields and len(left.fields) == len(right.fields) and same_names(left, right):
         types = [_wider(*pair) for pair in zip(left.field_types, right.field_types, strict=True)]
-        names = (name for name, _ in left.fields)
+        names = (name for name, _ in (right if is_unnamed(left) else left).fields)
         fields = [(n, t) for n, t in zip(names, types, strict=True) if t is not None]
         return row_of(fields) if len(fields) == len(types) else None
     if left.kind is right.kind and left.kind in CLOCK_TIMES:
         digits = None if None in {left.fraction, right.fraction} else _most_digits(left, right)
         return replace(left, zone=left.zone or right.zone, fraction=digits)
+    if left.without_fraction == right.without_fraction and left != right:
+        return left.without_fraction
+    if left.contains(Kind.ROW):
+        return _wider_structure(left, right)
     if coercible(left, right):
         return right
-    if coercible(right, left):
+    return left if coercible(right, left) else _number_of_both(left, right)
+
+
+def _wider_structure(left: SqlType, right: SqlType) -> SqlType | None:
+    """Return the type of ARRAYs or MAPs of rows, or of a structure and NULL."""
+    if right.kind is Kind.NULL or left == right:
         return left
-    if left.without_fraction == right.without_fraction:
-        return left.without_fraction
-    return _number_of_both(left, right)
+    if left.kind is not right.kind or left.element is None or right.element is None:
+        return None
+    element = _wider(left.element, right.element)
+    return element and replace(left, element=element)
 
 
 def _number_of_both(left: SqlType, right: SqlType) -> SqlType | None:

@@ -36,6 +36,8 @@ from fsql.compiler.sqltypes import (
     STRING,
     Kind,
     SqlType,
+    fields_one_by_one,
+    moves_fields,
 )
 
 if TYPE_CHECKING:
@@ -209,5 +211,7 @@ def _alternative(source: SqlType, target: SqlType) -> str | None:  # noqa: PLR09
             return "compare it: … <> 0"
         case Kind.BOOLEAN, number if number in NUMERIC:
             return "choose the numbers: CASE WHEN … THEN 1 ELSE 0 END"
+        case Kind.ROW, Kind.ROW if len(source.fields) == len(target.fields):
+            return fields_one_by_one(source) if moves_fields(source, target) else None
         case _:
             return None

@@ -41,6 +41,8 @@ from fsql.compiler.sqltypes import (
     STRING,
     Kind,
     SqlType,
+    fields_one_by_one,
+    same_names,
 )
 from fsql.compiler.text.source import Span
 
@@ -222,7 +224,10 @@ def _is_quoted_number(expression: Expression) -> bool:
 
 
 def _cast_help(left: tuple[SqlType, Span], right: tuple[SqlType, Span]) -> _Help:
-    """Return the cast that makes the two types compatible, if there is one."""
+    """Return the cast that makes the two types compatible, or the row without names, if there is one."""
+    (one, _), (other, span) = left, right
+    if other.fields and len(one.fields) == len(other.fields) and not same_names(one, other):
+        return {"help": fields_one_by_one(other), "quote": span}
     for (source, span), (target, _) in ((left, right), (right, left)):
         if target.kind is Kind.STRING and castable(source, target):
             return {"help": f"cast the {source}: CAST(… AS STRING)", "quote": span}
