@@ -102,17 +102,18 @@ TOPS: Final = (
     "SELECT k, u AS n FROM ({}) CROSS JOIN UNNEST(ARRAY[n, n + 1, 1]) AS t (u)",
 )
 
-MUST_BE_MET: Final = ("pairs", "differences", "not enumerable")
+MUST_BE_MET: Final = ("pairs", "differences")
 
 
 def queries(random: Random) -> tuple[str, str]:
     """Return the old and the new query."""
     bases = random.sample(BASES, random.choice((1, 1, 2)))
-    always = random.sample(APPENDED, random.choice((0, 0, 0, 1)))
+    always = random.sample(APPENDED, random.choice((0, 0, 1)))
 
     def query() -> str:
         chosen = [base for base in bases if random.random() < 0.8] or bases
-        return " UNION ALL ".join([*(random.choice(TOPS).format(base) for base in chosen), *always])
+        tops = [random.choice(TOPS).format(base) for base in chosen]
+        return " UNION ALL ".join([*tops, *(always if random.random() < 0.7 else [])])
 
     return query(), query()
 
