@@ -22,9 +22,6 @@ if TYPE_CHECKING:
 COORDINATOR: Final = -1
 """The coordinator's number as a sender or receiver; workers are numbered from 0."""
 
-NOTHING_RECEIVED: Final = "no message from the others"
-"""The reason given by a worker that leaves because its coordinator or a peer was silent for too long."""
-
 
 @dataclass(frozen=True, slots=True)
 class Ready:

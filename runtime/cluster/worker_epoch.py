@@ -38,12 +38,16 @@ class WorkerEpoch:
         due = min(links.next_timer(), links.next_heartbeat, self.detector.next_timer())
         return due if self._loaded is None else min(due, self._loaded.next_timer())
 
-    def has_failed(self, now: float) -> bool:
-        """Return whether the coordinator or a peer has failed."""
-        detector = self.detector
-        return detector.silent(now) is not None or (
-            detector.stuck(self._links.by_peer, now) is not None
-        )
+    def failure(self, now: float) -> str | None:
+        """Return who of the coordinator and the peers has failed and how, in words; None if none has."""
+        detector, seconds = self.detector, f"{self.detector.timeout:g} s"
+        if detector.silent(now) is not None:
+            return f"no message from the coordinator for {seconds}"
+        stuck = detector.stuck(self._links.by_peer, now)
+        if stuck is None:
+            return None
+        peer = "the coordinator" if stuck == COORDINATOR else f"worker {stuck}"
+        return f"{peer} has not acknowledged for {seconds}"
 
     def is_ended_by(self, goodbye: Goodbye) -> bool:
         """Return whether a Goodbye of a coordinator ends the part of this worker in the epoch."""

@@ -19,7 +19,6 @@ from fsql.compiler.diagnostics.encoding import diagnostics_bytes
 from fsql.runtime.cluster.delivery import PositionRefusedError
 from fsql.runtime.cluster.frames import (
     COORDINATOR,
-    NOTHING_RECEIVED,
     Begin,
     Frame,
     Goodbye,
@@ -89,8 +88,9 @@ class WorkerNode:
         effects = self._handle(event, now)
         if isinstance(event, TimerFired) and self.epoch is not None:
             # Only on timers, because all input is processed then.
-            if self.epoch.has_failed(now):
-                effects += self._leave(NOTHING_RECEIVED, now)
+            failure = self.epoch.failure(now)
+            if failure is not None:
+                effects += self._leave(failure, now)
             else:
                 effects += self.epoch.continue_work(now)
         if self.epoch is not None and not isinstance(event, TimerFired):

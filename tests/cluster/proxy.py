@@ -12,6 +12,7 @@ through here.  A proxy does to its connections what it is told:
 | `CUT`    | each is closed, as by a process that ends; new ones pass                                 |
 | `RESET`  | each is reset, as by a machine that starts again; new ones pass                          |
 | `REFUSE` | each is reset, and so is every new one                                                   |
+| `APART`  | those from other processes than this one stall: this one alone reaches the node           |
 | `SWALLOW`| the node's end is closed, the other stays open, and what it sends is lost: half-open     |
 
 `schedule` makes a sequence of troubles from a seed.  How bytes fall between them is up to the machine,
@@ -29,6 +30,7 @@ import threading
 import time
 from contextlib import suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Final, Self, TypeVar
 
 if TYPE_CHECKING:
@@ -54,6 +56,7 @@ class ProxyFault(enum.Enum):
     RESET = "reset"
     REFUSE = "refuse"
     SWALLOW = "swallow"
+    APART = "apart"
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +136,7 @@ class _Connection:
     node: asyncio.StreamWriter
     tasks: list[asyncio.Task[None]] = field(default_factory=list)
     swallowed: bool = False
+    from_here: bool = False
 
     async def close(self, *, reset: bool) -> None:
         for task in self.tasks:
@@ -207,7 +211,8 @@ class Proxy:
         except asyncio.CancelledError:
             await _close(writer, reset=True)
             raise
-        connection = _Connection(writer, to_node)
+        port = writer.get_extra_info("peername")[1]
+        connection = _Connection(writer, to_node, from_here=port in own_ports())
         self._connections.append(connection)
         ways = ((reader, to_node, True), (from_node, writer, False))
         for source, target, inwards in ways:
@@ -242,7 +247,7 @@ class Proxy:
             at, block = await late.get()
             await asyncio.sleep(max(0.0, at - time.monotonic()))
             async with self._changed:
-                await self._changed.wait_for(lambda: not self._waits(inwards=inwards))
+                await self._changed.wait_for(lambda: not self._waits(connection, inwards=inwards))
             if connection.swallowed:
                 continue
             if not block:
@@ -253,5 +258,17 @@ class Proxy:
                 await target.drain()
                 self.passed_bytes += len(block)
 
-    def _waits(self, *, inwards: bool) -> bool:
+    def _waits(self, connection: _Connection, *, inwards: bool) -> bool:
+        if self.trouble is ProxyFault.APART:
+            return not connection.from_here
         return self.trouble is ProxyFault.STALL or (inwards and self.trouble is ProxyFault.DEAF)
+
+
+def own_ports() -> set[int]:
+    """Return the ports of the connections of this process, by `/proc`."""
+    inodes = set()
+    for each in Path("/proc/self/fd").iterdir():
+        with suppress(OSError):  # it was closed meanwhile
+            inodes.add(str(each.readlink()).removeprefix("socket:[").removesuffix("]"))
+    lines = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
+    return {int(line[1].partition(":")[2], 16) for line in lines if line[9] in inodes}

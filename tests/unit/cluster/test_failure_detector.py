@@ -7,14 +7,7 @@ from dataclasses import replace
 from fsql.runtime.batch import START
 from fsql.runtime.cluster.coordinator_events import SinkOpened
 from fsql.runtime.cluster.failure_detector import DECAY_SECONDS, Timeouts, has_computed
-from fsql.runtime.cluster.frames import (
-    COORDINATOR,
-    NOTHING_RECEIVED,
-    Begin,
-    Goodbye,
-    Heartbeat,
-    Hello,
-)
+from fsql.runtime.cluster.frames import COORDINATOR, Begin, Goodbye, Heartbeat, Hello
 from fsql.runtime.cluster.job_spec import Settings
 from fsql.runtime.cluster.node import Computed, Received, TimerFired, Transmit
 from fsql.runtime.cluster.worker_events import Leave, Load
@@ -64,7 +57,8 @@ def test_workers_bear_as_much_as_their_coordinator() -> None:
     led = Led()
     assert begun(led).failure_after == BASE
     led.step(Computed(7.0))
-    led.step(Received(Goodbye("job", 1, 0, finished=False, reason=NOTHING_RECEIVED), "there"))
+    silent = "no message from the coordinator for 10 s"
+    led.step(Received(Goodbye("job", 1, 0, finished=False, reason=silent), "there"))
     begin = begun(led)
     assert begin.failure_after == 2 * BASE
 
@@ -77,7 +71,7 @@ def test_workers_bear_as_much_as_their_coordinator() -> None:
     assert node.epoch is not None
     effects = node.step(TimerFired(), 100.0 + 4 * BASE)
     assert Leave() not in effects
-    goodbye = Goodbye("job", 2, 0, finished=False, reason=NOTHING_RECEIVED)
+    goodbye = Goodbye("job", 2, 0, finished=False, reason=silent)
     assert Transmit("here", goodbye) in effects
 
 
