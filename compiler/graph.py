@@ -206,7 +206,7 @@ class CombineAggregate(Combine):
 
 @dataclass(frozen=True, eq=False)
 class CombineChanges(Combine):
-    """`logical.ApplyChanges`.  Where `present` is not TRUE, `values` are NULL."""
+    """`logical.ApplyChanges`.  Where neither `present` nor `whole` is TRUE, `values` are NULL."""
 
     keys: tuple[Expression, ...]
     present: Expression
@@ -215,6 +215,8 @@ class CombineChanges(Combine):
     counted: bool = False
     unavailable: Expression | None = None
     marks: tuple[int, ...] = ()
+    whole: Expression | None = None
+    compared: tuple[int, ...] = ()
     closing: ClassVar[None] = None
     final: ClassVar[bool] = False
 

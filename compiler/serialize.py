@@ -53,7 +53,10 @@ _FORMER_NAMES: Final[Mapping[tuple[type[Node], str], str]] = {(OverCall, "delay"
 """Fields that were renamed, by what they are called in the form: state is kept under ids made with that."""
 
 _LATER_FIELDS: Final = frozenset(
-    {"row_time", "idle_us", "hot_keys", "by_position", "once", "condition", "right_first"}
+    {
+        *("row_time", "idle_us", "hot_keys", "by_position", "once", "condition", "right_first"),
+        *("unavailable", "marks", "whole", "compared", "replaced"),
+    }
 )
 """Fields that operators and tables got later: plans without them keep their ids."""
 

@@ -122,6 +122,7 @@ def _distances(plan: Plan, below: Sequence[Distances]) -> Distances:
         case Scan(table=table):
             delay = Distance(table.delay_us)
             made = tuple(delay if column.time_attribute else None for column in table.columns)
+            made += (None,) * len(table.replaced_columns)
             # The time of the root position itself.
             made += (Distance(0),) * table.row_time
         case Filter() | Unnest() | LateralAggregate() | Over() | CountLateRows():

@@ -136,7 +136,8 @@ class _Attempt:
             case Scan():
                 if plan.table is not table:
                     return []
-                return [(*row, self._time) if table.row_time else row]
+                replaced = (None,) * len(table.replaced_columns)
+                return [(*row, *replaced, *((self._time,) if table.row_time else ()))]
             case Union() | CountLateRows():
                 return below
             case Filter() | Project() | Unnest() | AssignWindows() | AssignExpiry():

@@ -174,6 +174,7 @@ def scan_table(entry: TableEntry, context: Context, span: Span, *, row_time: boo
         entry.delay_us,
         entry.grain_us,
         row_time or entry.row_time,
+        read.replaced,
     )
     context.catalog.use(entry)
     warn_of_folders(entry, context)

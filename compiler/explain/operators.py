@@ -80,6 +80,11 @@ def changes_parts(
             if changes.unavailable is None
             else (Part("keeps", "keeps", expression_text(changes.unavailable, names)),)
         ),
+        *(
+            ()
+            if changes.whole is None
+            else (Part("whole", "compared where", expression_text(changes.whole, names)),)
+        ),
     )
 
 

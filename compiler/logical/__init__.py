@@ -22,6 +22,7 @@ from fsql.compiler.logical.changes import (
     mark_count,
 )
 from fsql.compiler.logical.declared import (
+    OLD_ROW,
     ROW_TIME,
     ROWS_MAX,
     SPLITS_MAX,
@@ -77,6 +78,7 @@ from fsql.compiler.logical.rows import (
 from fsql.compiler.logical.sessions import AssignSessions
 
 __all__ = [
+    "OLD_ROW",
     "OPERATION",
     "ROOT_LEVELS",
     "ROWS_MAX",

@@ -40,6 +40,9 @@ class ApplyChanges(Plan):
     the row that is replaced.  A row fails (E527) if it replaces none.  The mark of a value is at its index in
     `marks`; those of the fields of a ROW follow, each before the marks of its own fields.
 
+    A row for which `whole` is TRUE, and `present` is not, removes the row of its key only if that equals it
+    in the values whose indexes are in `compared`, as in GROUP BY.
+
     Output: the keys, then the values, none of which is event time: a change may retract a row of any age.
     Path: `(least scan number below,)`; the barrier orders rows within a root.
     """
@@ -51,6 +54,8 @@ class ApplyChanges(Plan):
     counted: bool = False
     unavailable: ColumnRef | None = None
     marks: tuple[int, ...] = ()
+    whole: Expression | None = None
+    compared: tuple[int, ...] = ()
 
     @cached_property
     def schema(self) -> Schema:

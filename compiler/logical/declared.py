@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.connectors import OVERWRITE
@@ -23,6 +24,8 @@ ROWS_MAX: Final = 1 << 40
 """The maximum number of rows of a split."""
 
 
+OLD_ROW: Final = "-U"
+"""The kind of a change that is the row before an update; the row after it follows in its split."""
 ROW_TIME: Final = Column("proctime", TIMESTAMP, nullable=False, time_attribute=True)
 """The column with the time of each row's root position, which fronts add."""
 
@@ -42,6 +45,10 @@ class Table(Node):
 
     With `row_time`, its rows have one more column, `ROW_TIME`.
 
+    With `replaced`, the first column is the kind of a change.  After the columns each row has those of the
+    last row before it in its split, but for the kind, if that is `OLD_ROW`, else NULLs: an update is two
+    rows, of which the second one takes the first one's place.
+
     `event_time` is an expression over the physical columns (possibly that of a computed column);
     it is present exactly if `time` is EVENT.  The watermark at a position with time T is
     `floor((T - delay_us) / grain_us) * grain_us`.  `ordinal` numbers the tables of the script in the
@@ -57,11 +64,22 @@ class Table(Node):
     delay_us: int = 0
     grain_us: int = 1_000
     row_time: bool = False
+    replaced: bool = False
 
     @property
     def schema(self) -> Schema:
         """Return the columns of the rows that fronts emit."""
-        return (*self.columns, ROW_TIME) if self.row_time else self.columns
+        return (*self.columns, *self.replaced_columns, *((ROW_TIME,) if self.row_time else ()))
+
+    @property
+    def replaced_columns(self) -> Schema:
+        """Return the columns of the row before each row that fronts add."""
+        if not self.replaced:
+            return ()
+        return tuple(
+            replace(each, name=f"before.{each.name}", nullable=True, time_attribute=False)
+            for each in self.columns[1:]
+        )
 
     @property
     def stops_on_error(self) -> bool:

@@ -21,19 +21,23 @@ def lower_changes(draft: Draft, plan: ApplyChanges, rows: int) -> int:
     combine = CombineChanges(
         plan.keys,
         plan.present,
-        tuple(_if_present(plan.present, column) for column in plan.values),
+        tuple(_if_needed(plan, column) for column in plan.values),
         least_scan_number(plan),
         plan.counted,
         plan.unavailable,
         plan.marks,
+        plan.whole,
+        plan.compared,
     )
     return add_cycle(draft, plan, combine, (plan.keys,), (rows,))
 
 
-def _if_present(present: Expression, column: Expression) -> Expression:
-    """Return the column if the row is present, else NULL, so that a removed row leaves no state."""
+def _if_needed(plan: ApplyChanges, column: Expression) -> Expression:
+    """Return the column where the row is present or compared, else NULL: a removed row leaves no state."""
     nothing = Literal(column.type, nullable=True, value=None)
-    return Case(column.type, nullable=True, branches=((present, column),), otherwise=nothing)
+    needed = [each for each in (plan.present, plan.whole) if each is not None]
+    branches = tuple((each, column) for each in needed)
+    return Case(column.type, nullable=True, branches=branches, otherwise=nothing)
 
 
 def lower_changelog(draft: Draft, plan: ToChangelog, rows: int) -> int:

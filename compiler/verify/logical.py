@@ -183,6 +183,10 @@ def _keyed_operator(
 def _changes(plan: logical.ApplyChanges) -> Iterator[str]:
     yield from _expressions((*plan.keys, *plan.values), plan.input.schema)
     yield from _predicate(plan.present, plan.input.schema)
+    if plan.whole is not None:
+        yield from _predicate(plan.whole, plan.input.schema)
+    if plan.compared and (plan.whole is None or max(plan.compared) >= len(plan.values)):
+        yield f"changes that are compared in {plan.compared}"
     if not append_only(plan.input):
         yield "changes of input that changes"
     if plan.unavailable is not None:

@@ -31,8 +31,12 @@ A table that is read with a PRIMARY KEY is the relation that the events make, as
 'upsert'`: `c` (create), `u` (update) and `r` (read) add the row in `after`, `d` (delete) removes the row with
 the key of the one in `before`.  An update whose `before` has another key removes the row of that key at once;
 without `before`, or if it lacks a column of the key, the key in `after` is all there is, and the row of the
-old key stays.  So a key that is not that of the database needs whole rows in `before`: in PostgreSQL
-`REPLICA IDENTITY FULL`.
+old key stays.
+
+So a key that is not that of the database needs whole rows in `before`: in PostgreSQL `REPLICA IDENTITY FULL`.
+If such a key can go from one row to another, write `'changes' = 'retract'`: then a row in `before` removes
+the row of its key only if it equals that in all columns but the event time.  In a `d` it may also have the
+key, and the event time, alone.  The state has all columns of the rows then.
 
 A tombstone, which is `null`, is passed over: it follows the deletion of its row.  So is a message that an
 application has written to the log (`m`).  A truncation (`t`) is a malformed row (`FSQL-E524`), and is never

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from fsql.runtime.kernels.keyed.kernel import Kernel
 
 
-def make_fold(head: FoldHead) -> Fold:  # noqa: PLR0911 - one case for each operator
+def make_fold(head: FoldHead) -> Fold:  # noqa: C901, PLR0911 - one case for each operator
     """Return an empty fold for `head`, with the kernel of its operator."""
     combine = head.combine
     kernel: Kernel[Any]
@@ -41,6 +41,11 @@ def make_fold(head: FoldHead) -> Fold:  # noqa: PLR0911 - one case for each oper
             from fsql.runtime.kernels.aggregate.kept_values import KeptValuesKernel
 
             kernel = KeptValuesKernel(combine, marks_replacements=head.marks_replacements)
+            return Fold(head, kernel, ties=False, append_only=True)
+        case CombineChanges(whole=whole) if whole is not None:
+            from fsql.runtime.kernels.aggregate.compared_rows import ComparedRowsKernel
+
+            kernel = ComparedRowsKernel(combine, marks_replacements=head.marks_replacements)
             return Fold(head, kernel, ties=False, append_only=True)
         case CombineChanges():
             from fsql.runtime.kernels.aggregate.grouped import AggregateKernel
@@ -86,6 +91,7 @@ def make_fold(head: FoldHead) -> Fold:  # noqa: PLR0911 - one case for each oper
 def import_kernels() -> None:
     """Import the kernels of all operators, as a process does whose forks shall have them."""
     import fsql.runtime.kernels.aggregate.changelog
+    import fsql.runtime.kernels.aggregate.compared_rows
     import fsql.runtime.kernels.aggregate.equal_rows
     import fsql.runtime.kernels.aggregate.grouped
     import fsql.runtime.kernels.aggregate.kept_values

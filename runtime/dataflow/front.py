@@ -23,6 +23,7 @@ from fsql.compiler.sqltypes import EVENT_TIME_MAX, EVENT_TIME_MIN, TIMESTAMP
 from fsql.runtime.arrow_types import arrow_type
 from fsql.runtime.batch import END, START, TIME_START, Batch, Root, origin
 from fsql.runtime.dataflow.event_times import EventTimes
+from fsql.runtime.dataflow.replaced_rows import ReplacedRows
 from fsql.runtime.dataflow.resume_point import ResumePoint
 from fsql.runtime.dataflow.rows_ahead import rows_ahead
 from fsql.runtime.kernels.declared_digits import cut_to_digits
@@ -91,6 +92,7 @@ class Front:
         self._below = START
         self._end = END
         self._skipped: list[tuple[Root, Root]] = []
+        self._replaced = ReplacedRows(table) if table.replaced else None
 
     def resume(self, point: ResumePoint, position: Root) -> None:
         """Resume from `point`, and drop the rows with roots below `position`: the snapshot has them."""
@@ -248,6 +250,8 @@ class Front:
         return rows_ahead(*merged, len(times), self._greatest_time, following.max_ahead_us)
 
     def _batch(self, columns: Sequence[pa.Array], time: Ints, rows: Ints) -> Batch:
+        if self._replaced is not None:
+            columns = self._replaced.add_to(columns, len(rows))
         if self.table.row_time:
             columns = [*columns, pa.array(time).view(arrow_type(TIMESTAMP))]
         return Batch(columns, time, rows + self._base, ())
@@ -266,6 +270,8 @@ class Front:
         if source_offset is None or (
             self._boundaries and self._boundaries[-1].root == self._read_up_to
         ):
+            return
+        if self._replaced is not None and self._replaced.waits:
             return
         self._passed_boundaries += 1
         if self._passed_boundaries < self._stride:

@@ -14,7 +14,7 @@ from fsql.compiler.functions.casts import cast_value
 from fsql.compiler.functions.evaluate import evaluate
 from fsql.compiler.functions.failure import RowFailure
 from fsql.compiler.functions.timestamps import format_timestamp
-from fsql.compiler.logical import TimeKind
+from fsql.compiler.logical import OLD_ROW, TimeKind
 from fsql.compiler.sqltypes import EVENT_TIME_MAX, EVENT_TIME_MIN
 from fsql.runtime.batch import TIME_START, Root, origin
 from fsql.runtime.model.item import Failure, Row
@@ -44,6 +44,8 @@ def arrivals(
     stop = table.stops_on_error
     ahead_us = duration_us(dict(table.options).get("max_ahead", ""))
     time = TIME_START
+    nothing: Values = (None,) * len(table.replaced_columns)
+    replaced = nothing
     for number, row in enumerate(rows):
         payload: Row | DeadLetter | Failure
         payload = row if isinstance(row, DeadLetter) else Row(_cut(table, row))
@@ -65,6 +67,10 @@ def arrivals(
                 payload = _dead_letter(number, EVENT_TIME_AHEAD, AHEAD)
             else:
                 time = max(time, at)
+        if table.replaced and isinstance(payload, Row):
+            kind, *values = payload.values
+            payload = Row((*payload.values, *replaced))
+            replaced = tuple(values) if kind == OLD_ROW else nothing
         if table.row_time and isinstance(payload, Row):
             payload = Row((*payload.values, time))
         if stop and isinstance(payload, DeadLetter):

@@ -38,6 +38,8 @@ def combine_changes(
         assert not isinstance(before, tuple)
         return _combine_counted(function, before or 0, change)
     assert not isinstance(before, int)
+    if before and _other_row(function, before[0], change):
+        return State(change, (), before)
     after: tuple[Row, ...] = ()
     if evaluate(function.present, change.values) is True:
         key = tuple(as_key(evaluate(each, change.values)) for each in function.keys)
@@ -81,6 +83,19 @@ def _available(value: Value, kept: Value, sql_type: SqlType, marks: str) -> Valu
         fields.append(_available(value[index], old, child, marks[place:]))
         place += mark_count(child)
     return tuple(fields) if fields else value
+
+
+def _other_row(function: CombineChanges, kept: Row, change: Row) -> bool:
+    """Return whether a change removes another row of the key than the one that is kept."""
+    if function.whole is None or evaluate(function.whole, change.values) is not True:
+        return False
+    if evaluate(function.present, change.values) is True:
+        return False
+    first = len(function.keys)
+    return any(
+        as_key(kept.values[first + i]) != as_key(evaluate(function.values[i], change.values))
+        for i in function.compared
+    )
 
 
 def _combine_counted(function: CombineChanges, before: int, change: Row) -> State:

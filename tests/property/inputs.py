@@ -63,6 +63,9 @@ def random_splits(
                 row[0],
                 *(_not_null(c, value) for c, value in zip(columns[1:], row[1:], strict=True)),
             )
+            if row[0] in REMOVING and there[number] and random.random() < 0.7:
+                row = (row[0], *random.choice(there[number][-3:]))
+            there[number].append(row[1:])
         split.append(row)
     return splits
 

@@ -195,7 +195,9 @@ class ScriptWriter:
         """Add the kind of change to the rows of a table; return its options."""
         operation = ColumnText("op" if key else "kind", "S")
         self.physical[name] = (operation, *self.physical[name])
-        return ", 'changes' = 'upsert'" if key else ", 'changes' = 'retract', 'op_column' = 'kind'"
+        if not key:
+            return ", 'changes' = 'retract', 'op_column' = 'kind'"
+        return f", 'changes' = '{self.random.choice(('upsert', 'retract'))}'"
 
     def event_column(self, columns: list[ColumnText]) -> list[str]:
         """Add an event-time column, sometimes one computed from milliseconds; return what declares it."""

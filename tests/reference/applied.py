@@ -19,7 +19,10 @@ if TYPE_CHECKING:
 
 
 class Applied(NamedTuple):
-    """A change: the columns of the key, whether the row is there afterwards, and its other columns."""
+    """A change: the columns of the key, whether the row is there afterwards, and its other columns.
+
+    With `picks` it removes the row of its key only if that has the same values there.
+    """
 
     root: Root
     key: Values
@@ -27,6 +30,7 @@ class Applied(NamedTuple):
     values: Values
     marks: str | None = None
     """Where a value, or a field of a ROW, is left out, one digit for each; None if nothing is."""
+    picks: tuple[int, ...] | None = None
 
 
 def applied(root: Root, values: Values, width: int, marks: Value = None) -> Applied:
@@ -86,9 +90,19 @@ def filled(new: Value, old: Value, type_: SqlType, digits: list[str]) -> Value:
 
 
 def last_rows(changes: Iterable[Applied]) -> Iterator[Values]:
-    """Yield the rows of a table with a key: the last change of a key says whether it has one, and which."""
-    last = {_key(change): change for change in changes}
-    return (change.key + change.values for change in last.values() if change.present)
+    """Yield the rows of a table with a key: the last change of a key that has an effect leaves it."""
+    table: dict[Key, Applied] = {}
+    for change in changes:
+        key = _key(change)
+        if change.present:
+            table[key] = change
+        elif key in table and _picked(change, change.picks) == _picked(table[key], change.picks):
+            del table[key]
+    return (change.key + change.values for change in table.values())
+
+
+def _picked(change: Applied, picks: tuple[int, ...] | None) -> list[object]:
+    return [order_key(normalised(change.values[index])) for index in picks or ()]
 
 
 def remaining_rows(changes: Iterable[Applied]) -> Iterator[Values]:

@@ -114,6 +114,7 @@ class Oracle:
     def read(self, table: logical.Table, split: int, rows: Split) -> None:
         """Give each row of a split its root position, and sort out the malformed ones."""
         time = TIME_START
+        before: tuple[Value, ...] | None = None
         for number, row in enumerate(rows):
             origin = table.ordinal << 56 | split << 40 | number
             code = row.code if isinstance(row, DeadLetter) else None
@@ -131,6 +132,10 @@ class Oracle:
                         AHEAD if is_ahead(table, rows[number + 1 :], event_time - limit) else None
                     )
                 time = time if code else max(time, event_time)
+            if code is None and table.replaced:
+                removed = before is not None and before[0] == "-U"
+                absent = (None,) * (len(table.columns) - 1)
+                before, values = values, (*values, *(before[1:] if removed else absent))
             if code is None:
                 seen = (*values, time) if table.row_time else values
                 self.rows[table.ordinal].append(Row(seen, (time, origin)))

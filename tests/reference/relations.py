@@ -232,7 +232,10 @@ class Relations:
             values = self.values([*plan.keys, plan.present, *plan.values], row, prefix)
             assert values is not None
             marks = None if plan.unavailable is None else row.values[plan.unavailable.index]
-            changes.append(applied(row.root, values, len(plan.keys), marks))
+            change = applied(row.root, values, len(plan.keys), marks)
+            if plan.whole is not None and self.values([plan.whole], row, prefix) == (True,):
+                change = change._replace(picks=plan.compared)
+            changes.append(change)
         if plan.unavailable is not None:
             types = [value.type for value in plan.values]
             changes, failed = made_whole(changes, types, plan.marks)

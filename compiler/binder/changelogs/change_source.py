@@ -1,10 +1,19 @@
 """Tables whose rows are changes, as upserts or retractions: the kind of each row, and the resulting table.
 
 The kind of a change is in a field that is not a column of the table, as a sink writes it. NULL counts as
-`+U`. With a PRIMARY KEY `-U` is ignored, because the `+U` after it replaces the row; so upserts and
-retractions of one key are read in the same way. Without one `-U` and `-D` remove an equal row. An event with
-the old row and the new one removes the one and adds the other at its position; with a PRIMARY KEY, it removes
-the row of the old key, if the event has one and the new row has another.
+`+U`. Without a PRIMARY KEY `-U` and `-D` remove an equal row, and an event with the old row and the new one
+removes the one and adds the other at its position.
+
+With a PRIMARY KEY a row replaces that of its key. Of upserts `-D` removes the row of its key, and `-U` is
+ignored; an event removes the row of the old key, if it has one and the new row has another. Retractions are
+whole rows: a removal has an effect only if it equals the row that is kept, because another row may have got
+the key meanwhile. A `-U` and the row after it in its split are one update, at the position of the latter, so
+that a row whose key stays is replaced at once. The same holds for the two rows of an event.
+
+    the rows  →  Filter: not -U  →  present unless -D; compared if -D has more than the key  ──┐
+              →  Filter: the row before is -U, and this is no update by the same key           ├→  Union
+                   →  the row before, not present, compared  ──────────────────────────────────┘
+              →  ApplyChanges
 """
 
 from __future__ import annotations
@@ -14,7 +23,7 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.binder.changelogs.changes import operation_column
-from fsql.compiler.binder.expressions.operators import call
+from fsql.compiler.binder.expressions.operators import call, combine_balanced
 from fsql.compiler.binder.joins.join import shift_columns
 from fsql.compiler.binder.pending import replace_pending
 from fsql.compiler.binder.relation import project
@@ -32,12 +41,13 @@ from fsql.compiler.logical import (
     Union,
     mark_count,
 )
+from fsql.compiler.node import walk
 from fsql.compiler.records import dataclass
 from fsql.compiler.schema import Column
 from fsql.compiler.sqltypes import BOOLEAN, STRING
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     from fsql.compiler.binder.catalog import TableEntry
     from fsql.compiler.binder.context import Context
@@ -56,11 +66,17 @@ class ChangeColumns:
     columns: Schema
     event_time: Expression | None
     options: tuple[tuple[str, str], ...] = ()
+    replaced: bool = False
+    """See `Table.replaced`."""
 
 
 def is_change_source(entry: TableEntry) -> bool:
     """Return whether the rows that are read from a table are changes."""
     return _has_envelope(entry) or entry.option("changes") not in {None, Changes.APPEND.value}
+
+
+def _retracts(entry: TableEntry) -> bool:
+    return entry.option("changes") == Changes.RETRACT.value
 
 
 def _has_envelope(entry: TableEntry) -> bool:
@@ -92,7 +108,8 @@ def read_columns(entry: TableEntry, context: Context, span: Span) -> ChangeColum
     if entry.primary_key is None:
         _check_whole_rows(entry, span)
     operation = operation_column(entry, Changes.UPSERT, span)
-    if entry.primary_key is None and _has_envelope(entry):
+    by_whole_rows = entry.primary_key is None or _retracts(entry)
+    if by_whole_rows and _has_envelope(entry):
         return _both_images(entry, operation, context)
     key, required = entry.primary_key or (), _required(entry)
     columns = tuple(
@@ -105,7 +122,8 @@ def read_columns(entry: TableEntry, context: Context, span: Span) -> ChangeColum
     if event_time is not None:
         event_time = shift_columns(event_time, 1, context.source_spans)
     if not _has_envelope(entry):
-        return ChangeColumns((Column(operation, STRING), *columns), event_time, options)
+        read = (Column(operation, STRING), *columns)
+        return ChangeColumns(read, event_time, options, bool(key) and _retracts(entry))
     old = tuple(
         replace(columns[i], name=f"before.{columns[i].name}", nullable=True, time_attribute=False)
         for i in key
@@ -142,7 +160,10 @@ def _both_images(entry: TableEntry, operation: str, context: Context) -> ChangeC
     event_time = entry.event_time
     if event_time is not None:
         event_time = replace_pending(event_time, of_either, context.source_spans)
-    required = ",".join(str(i) for i, each in enumerate(entry.columns) if not each.nullable)
+    key = entry.primary_key or ()
+    required = ",".join(
+        str(i) for i, each in enumerate(entry.columns) if i in key or not each.nullable
+    )
     return ChangeColumns((Column(operation, STRING), *new, *old), event_time, ((IMAGES, required),))
 
 
@@ -188,6 +209,8 @@ def apply_changes(entry: TableEntry, changes: Scan, context: Context, span: Span
         table = ApplyChanges(rows, values, is_added, (), counted=True)
         context.source_spans.add(table, span)
         return table
+    if _retracts(entry):
+        return _retractions_by_key(entry, changes, context, span)
     if _has_envelope(entry):
         return _events_by_key(entry, changes, context, span)
     keys = [1 + index for index in entry.primary_key]
@@ -250,6 +273,107 @@ def _events_by_key(entry: TableEntry, events: Scan, context: Context, span: Span
     return project(table, _declared(entry, table, order), names[1:-1])
 
 
+def _retractions_by_key(entry: TableEntry, changes: Scan, context: Context, span: Span) -> Plan:
+    """Return the table of whole rows by its key."""
+    again = Scan(changes.table, context.scan_numbers.take(1, span))
+    context.source_spans.add(again, span)
+    key = entry.primary_key
+    assert key is not None
+    times = _time_columns(entry).difference(key)
+    compared = [i for i in range(len(entry.columns)) if i not in key and i not in times]
+    rows = Union(
+        (
+            _changed_rows(entry, changes, compared),
+            _replaced_rows(entry, again, times, compared),
+        )
+    )
+    made = [ColumnRef(each.type, each.nullable, i) for i, each in enumerate(rows.schema)]
+    present, whole, *columns = made
+    order = [*key, *(i for i in range(len(columns)) if i not in key)]
+    table = ApplyChanges(
+        rows,
+        tuple(columns[i] for i in key),
+        present,
+        tuple(columns[i] for i in order[len(key) :]),
+        whole=whole if compared else None,
+        compared=tuple(order.index(i) - len(key) for i in compared),
+    )
+    context.source_spans.add(table, span)
+    names = [each.name for each in rows.schema[2:]]
+    return project(table, _declared(entry, table, [1 + i for i in order]), names)
+
+
+def _changed_rows(entry: TableEntry, changes: Scan, compared: Sequence[int]) -> Plan:
+    """Return the new row of each change, and the row that is deleted if that is one row."""
+    columns = [ColumnRef(each.type, each.nullable, i) for i, each in enumerate(changes.schema)]
+    row = columns[1 : 1 + len(entry.columns)]
+    names = ["present", "whole", *(each.name for each in entry.columns)]
+    if _has_envelope(entry):
+        new = [_read_as(entry, i, each) for i, each in enumerate(row)]
+        is_new = Filter(changes, _operation_is_not("-D"))
+        return project(is_new, [_truth(value=True), _truth(value=False), *new], names)
+    present = _operation_is_not("-D")
+    whole = call("and", call("not", present), _any_value(row, compared))
+    metadata = columns[1 + len(row) : 1 + len(row) + len(entry.metadata)]
+    names += [each.column.name for each in entry.metadata]
+    is_change = Filter(changes, _operation_is_not("-U"))
+    return project(is_change, [present, whole, *row, *metadata], names)
+
+
+def _replaced_rows(
+    entry: TableEntry, changes: Scan, times: Collection[int], compared: Sequence[int]
+) -> Plan:
+    """Return the old row of each change, unless its new row has the same key.
+
+    It has the event time of the new row: in a temporal join the version of the old key ends where that of the
+    new key begins.
+    """
+    width, metadata = len(entry.columns), len(entry.metadata)
+    columns = [ColumnRef(each.type, each.nullable, i) for i, each in enumerate(changes.schema)]
+    row, added, old = columns[1 : 1 + width], columns[1 + width :][:metadata], columns[-width:]
+    key = entry.primary_key or ()
+    is_update = _operation_is_not("-D")
+    if _has_envelope(entry):
+        exists = _operation_is_not("+I")
+        whole = call("or", is_update, _any_value(old, compared))
+    else:
+        old = columns[-width - metadata :][:width]
+        exists = call("is_not_null", old[key[0]])
+        is_update = call("and", is_update, _operation_is_not("-U"))
+        whole = _truth(value=True)
+    stays = is_update
+    for index in key:
+        same = call("eq", row[index], old[index])
+        stays = call("and", stays, call("coalesce", same, _truth(value=False)))
+    removed = Filter(Filter(changes, exists), call("not", stays))
+    left: list[Expression] = [_read_as(entry, i, each) for i, each in enumerate(old)]
+    for index in times:
+        new = _read_as(entry, index, row[index])
+        left[index] = call("coalesce", row[index], left[index]) if _has_envelope(entry) else new
+    names = ["present", "whole", *(each.name for each in entry.columns)]
+    names += [each.column.name for each in entry.metadata]
+    return project(removed, [_truth(value=False), whole, *left, *added], names)
+
+
+def _time_columns(entry: TableEntry) -> set[int]:
+    """Return the columns from which event time is computed."""
+    parts = () if entry.event_time is None else walk(entry.event_time)
+    return {each.index for each in parts if isinstance(each, ColumnRef)}
+
+
+def _any_value(row: Sequence[Expression], indexes: Sequence[int]) -> Expression:
+    """Return whether a row has a value in one of the columns."""
+    found = [call("is_not_null", row[index]) for index in indexes]
+    return combine_balanced("or", found) if found else _truth(value=False)
+
+
+def _read_as(entry: TableEntry, index: int, value: ColumnRef) -> Expression:
+    """Return a value of a column that is NOT NULL where the column of the table of changes is."""
+    key, column = entry.primary_key or (), entry.columns[index]
+    required = index in key or (column.time_attribute and not column.nullable)
+    return _not_null(value) if required and value.nullable else value
+
+
 def _declared(entry: TableEntry, table: ApplyChanges, order: Sequence[int]) -> list[Expression]:
     """Return the columns of a table in the order of their declaration, NOT NULL as they are declared.
 
@@ -285,6 +409,10 @@ def _images(entry: TableEntry, events: Scan, context: Context, span: Span) -> Pl
 def _not_null(value: Expression) -> Expression:
     """Return a value that is not NULL in the rows that are left: the other argument is never used."""
     return call("coalesce", value, instead_of_null(value.type))
+
+
+def _truth(*, value: bool) -> Literal:
+    return Literal(BOOLEAN, nullable=False, value=value)
 
 
 def _operation_is_not(operation: str) -> Expression:

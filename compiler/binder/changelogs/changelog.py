@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler import syntax
@@ -35,7 +36,7 @@ _KINDS: Final[Mapping[str, str]] = {
 }
 """The kinds of change to which operations are mapped, with their effect on the row of a key.
 
-Without a key, UPDATE_BEFORE removes a row as DELETE does.
+Without a key, UPDATE_BEFORE removes a row as DELETE does; with one, only if it equals the row that is kept.
 """
 
 
@@ -73,7 +74,8 @@ def from_changelog(relation: Relation, given: Mapping[str, object], context: Con
     )
     names = [*(column.name for column in below.schema), "kind"]
     kinds = project(below, [*column_refs(below), kind], names)
-    table, order = _table(kinds, indexes, [field.index for field in others])
+    replaces = "UPDATE_BEFORE" in codes.values()
+    table, order = _table(kinds, indexes, [each.index for each in others], replaces=replaces)
     context.source_spans.add(table, data.span)
     rows = column_refs(table)
     plan = project(
@@ -86,9 +88,12 @@ def from_changelog(relation: Relation, given: Mapping[str, object], context: Con
 
 
 def _table(
-    kinds: Plan, key: Sequence[int], columns: Sequence[int]
+    kinds: Plan, key: Sequence[int], columns: Sequence[int], *, replaces: bool
 ) -> tuple[ApplyChanges, Sequence[int]]:
-    """Return the table of changes that end with their kind, and which columns of theirs it has, in order."""
+    """Return the table of changes that end with their kind, and which columns of theirs it has, in order.
+
+    With `replaces` there may be rows before updates, which remove rows that equal them.
+    """
     of_changes = [ColumnRef(each.type, each.nullable, i) for i, each in enumerate(kinds.schema)]
     kind = of_changes[-1]
     if not key:
@@ -96,12 +101,17 @@ def _table(
         is_added = call("and", _is_not(kind, "-U"), _is_not(kind, "-D"))
         return ApplyChanges(kinds, rows, is_added, (), counted=True), columns
     values = [each for each in columns if each not in key]
+    compared = [i for i, each in enumerate(values) if not kinds.schema[each].time_attribute]
     table = ApplyChanges(
-        filter_relation(kinds, [_is_not(kind, "-U")]),
+        kinds,
         tuple(of_changes[each] for each in key),
         _is_not(kind, "-D"),
         tuple(of_changes[each] for each in values),
     )
+    if replaces:
+        present = call("and", _is_not(kind, "-U"), table.present)
+        whole = call("not", _is_not(kind, "-U")) if compared else None
+        table = replace(table, present=present, whole=whole, compared=tuple(compared))
     return table, [*key, *values]
 
 

@@ -14,6 +14,7 @@ result, in the order of event time.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.binder.changelogs.whole_changes import whole_changes
@@ -27,6 +28,7 @@ from fsql.compiler.logical import (
     JoinKind,
     Plan,
     Project,
+    Union,
     append_only,
 )
 from fsql.compiler.records import dataclass
@@ -54,6 +56,9 @@ class ChangedVersions:
 def changed_versions(plan: Plan) -> ChangedVersions | None:
     """Return the versions of a table of changes, or of a view that filters it and computes columns."""
     if isinstance(plan, ApplyChanges) and append_only(plan.input) and not plan.counted:
+        if plan.whole is not None and not isinstance(plan.input, Union):
+            # UPDATE_BEFORE may have the time of the old row, at which that has only begun.
+            plan = replace(plan, input=Filter(plan.input, call("not", plan.whole)))
         return ChangedVersions(whole_changes(plan, _PRESENT), tuple(range(len(plan.keys))))
     if not isinstance(plan, Filter | Project):
         return None

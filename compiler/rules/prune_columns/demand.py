@@ -103,9 +103,9 @@ def kept_expressions(plan: logical.Project, wanted: Columns) -> list[int]:
 
 
 def kept_values(plan: logical.ApplyChanges, wanted: Columns) -> list[int]:
-    """Return which values are kept."""
+    """Return which values are kept: those that are wanted, and those by which rows are compared."""
     first = len(plan.keys)
-    return [i for i in range(len(plan.values)) if first + i in wanted]
+    return [i for i in range(len(plan.values)) if first + i in wanted or i in plan.compared]
 
 
 def kept_aggregates(plan: Aggregating, wanted: Columns) -> list[int]:
@@ -159,10 +159,10 @@ def _row_demands(plan: logical.Plan, wanted: Columns) -> Columns:
             | logical.CountLateRows(time_column=time)
         ):
             return wanted | {time}
-        case logical.ApplyChanges(keys=keys, present=present, unavailable=unavailable):
-            marked = () if unavailable is None else (unavailable,)
+        case logical.ApplyChanges(keys=keys, present=present, unavailable=unavailable, whole=whole):
+            others = tuple(each for each in (unavailable, whole) if each is not None)
             values = (plan.values[i] for i in kept_values(plan, wanted))
-            return columns_of(*keys, present, *marked, *values)
+            return columns_of(*keys, present, *others, *values)
         case logical.AssignSessions(time_column=time, end_column=end, order_column=order):
             ordered = frozenset() if order is None else frozenset({order})
             return columns_of(*plan.partition) | wanted | {time, end} | ordered

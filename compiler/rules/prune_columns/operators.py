@@ -167,6 +167,8 @@ def _changes(plan: logical.ApplyChanges, wanted: Columns, below: Narrowed) -> Na
         plan.counted,
         None if plan.unavailable is None else below.column(plan.unavailable),
         tuple(plan.marks[i] for i in kept) if plan.marks else (),
+        None if plan.whole is None else below.over(plan.whole),
+        tuple(kept.index(i) for i in plan.compared),
     )
     return Narrowed(moved, new_indexes(frozenset(_kept_columns(len(plan.keys), kept))))
 

@@ -50,7 +50,7 @@ def group_state(combine: CombineAggregate | CombineChanges) -> GroupState:
             list(range(1, len(values) + 1)),
             [False] * (len(values) + 1),
             rows_remove=True,
-            others=() if combine.unavailable is None else (combine.unavailable,),
+            others=tuple(e for e in (combine.unavailable, combine.whole) if e is not None),
         )
     calls = list(dict.fromkeys((_ROWS_OF_GROUP, *combine.aggregates)))
     accumulators = [

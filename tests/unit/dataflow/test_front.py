@@ -168,6 +168,45 @@ def test_rows_and_promises_go_on_where_they_were(tmp_path: Path, seed: int, kind
         assert front.promised >= below
 
 
+def beside_old_rows(rows: Sequence[tuple[str | None, ...]]) -> list[tuple[str | None, ...]]:
+    """Return rows with the row before each one, if that is an old row."""
+    before = [None, *rows[:-1]]
+    return [
+        (*row, old[1] if old is not None and old[0] == "-U" else None)
+        for row, old in zip(rows, before, strict=True)
+    ]
+
+
+@pytest.mark.parametrize("seed", chosen_seeds(40))
+def test_rows_stand_beside_the_old_rows_that_they_replace(tmp_path: Path, seed: int) -> None:
+    random = Random(seed)
+    columns = (Column("op", STRING), Column("k", STRING))
+    rows, lines = [], []
+    for number in range(random.choice((1, 4, 20))):
+        row = random.choice(("+I", "-U", "-U", "+U", "-D", None)), str(number)
+        rows.append(row)
+        lines.append(f'{{"op":"{row[0]}","k":"{row[1]}"}}' if row[0] else f'{{"k":"{row[1]}"}}')
+        lines += random.choices(("", "{"), k=random.choice((0, 0, 1)))
+    path = tmp_path / "f"
+    path.write_text("".join(f"{line}\n" for line in lines))
+    table = Table("t", 0, columns, (("on_error", "reject"),), TimeKind.OFFSET, replaced=True)
+    split = FileSplit("f", path, lambda: JsonDecoder(columns, 1000), block_bytes=20)
+
+    expected = None
+    front, source_offset, below = Front(0, table, 0), None, START
+    for _ in range(4):
+        read = [item for step in steps(front, split, source_offset, random) for item in step]
+        if expected is None:
+            expected = read
+            found = [item for _, item in read if not isinstance(item, DeadLetter)]
+            assert found == beside_old_rows(rows)
+        assert read == [item for item in expected if item[0] >= below]
+        below = random.choice([root for root, _ in expected if root >= below] or [below])
+        point = front.resume_point(below)
+        front, source_offset = Front(0, table, 0), point.source_offset
+        front.resume(point, below)
+
+
 @pytest.mark.parametrize("seed", chosen_seeds(13))
 def test_text_goes_on_where_it_was_with_its_line_numbers(tmp_path: Path, seed: int) -> None:
     random = Random(seed)
