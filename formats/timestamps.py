@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from fsql.formats.json.time_units import Unit
+
     Ints = NDArray[np.int64]
     Bools = NDArray[np.bool_]
 
@@ -37,18 +39,17 @@ _OFFSETS: Final = (("+hh:mm", 3), ("+hhmm", None), ("+hh", None))
 """How offsets are written, and where there is a colon, counted from the end."""
 _NANOSECONDS: Final = r"^(.{19}\.[0-9]{6})[0-9]{1,3}(Z|[+-][0-9:]{2,5})?$"
 _TIME: Final = r"\A([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9](\.[0-9]{1,6})?)?\z"
-_MILLIS_US: Final = 1_000
 
 
-def timestamps(values: Sequence[str | int | None]) -> tuple[Ints, Bools, Bools]:
+def timestamps(values: Sequence[str | int | None], unit: Unit) -> tuple[Ints, Bools, Bools]:
     """Return the microseconds, which of them are NULL, and which values cannot be read.
 
-    A value is a string, an integer of milliseconds, or None; all three results have its length.
+    A value is a string, an integer of a unit, or None; all three results have its length.
     """
     try:
         read, done = read_texts(pa.array(values, pa.string()))
     except pa.ArrowTypeError:
-        read, done = _millis(values)
+        read, done = _numbers(values, unit)
     unread = np.zeros(len(values), np.bool_)
     null = np.zeros(len(values), np.bool_)
     for row in np.flatnonzero(~done).tolist():
@@ -61,17 +62,17 @@ def timestamps(values: Sequence[str | int | None]) -> tuple[Ints, Bools, Bools]:
             except RowFailure:
                 unread[row] = True
         else:
-            read[row] = value * _MILLIS_US
+            read[row] = unit.micros(value)
     return read, null, unread
 
 
-def _millis(values: Sequence[str | int | None]) -> tuple[Ints, Bools]:
+def _numbers(values: Sequence[str | int | None], unit: Unit) -> tuple[Ints, Bools]:
     """Return the microseconds of integers, and which values were read: none, if there are strings."""
     try:
-        millis = pa.array(values, pa.int64())
-    except (pa.ArrowInvalid, pa.ArrowTypeError):
+        numbers = pa.array(values, pa.int64())
+    except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError):  # nanoseconds may have 69 bits
         return np.zeros(len(values), np.int64), np.zeros(len(values), np.bool_)
-    return millis.fill_null(0).to_numpy() * _MILLIS_US, _flags(millis.is_valid())
+    return unit.micros_of(numbers.fill_null(0).to_numpy()), _flags(numbers.is_valid())
 
 
 def read_texts(text: pa.StringArray) -> tuple[Ints, Bools]:

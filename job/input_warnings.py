@@ -18,6 +18,7 @@ from fsql.compiler.sqltypes import Kind
 from fsql.connectors.file.look_ahead import file_of
 from fsql.connectors.file.metadata import record_columns
 from fsql.connectors.settings import settings_of
+from fsql.formats.json.time_units import time_units_of
 from fsql.job.option_spans import locate_errors, option_span
 from fsql.job.sources import check_sources
 
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from fsql.compiler.logical import Insert, Table
+    from fsql.compiler.schema import Column
+    from fsql.formats.json.time_units import Unit
     from fsql.job.compilation import Compiled
     from fsql.job.sources import Splits
     from fsql.runtime.dataflow.metrics import Metrics
@@ -39,8 +42,13 @@ _FIRST_ROWS: Final = 100
 _FILES_MAX: Final = 8
 """How many files of a table are looked at, the first ones by name."""
 _FIELDS_SHOWN: Final = 8
-_EPOCH_SECONDS: Final = range(10**9, 10**11)
-"""Seconds of the years 2001 to 5138; read as milliseconds, they are times of 1970 to 1973."""
+_FROM_NUMBERS: Final = {
+    "s": "TIMESTAMP_MILLIS({} * 1000)",
+    "ms": "TIMESTAMP_MILLIS({})",
+    "us": "TIMESTAMP_MICROS({})",
+    "ns": "TIMESTAMP_MICROS({} / 1000)",
+}
+"""The expression of a TIMESTAMP of a column of numbers, by their unit."""
 
 
 def input_diagnostics(compiled: Compiled) -> list[Diagnostic]:
@@ -101,7 +109,11 @@ def first_row_warnings(compiled: Compiled, splits: Splits) -> list[Diagnostic]:
     """
     warnings: list[Diagnostic] = []
     for table in compiled.job.tables:
-        if dict(table.options).get("format", "json") == "json":
+        format_ = dict(table.options).get("format", "json")
+        if format_ == "debezium-json":
+            for split in splits[table.ordinal][:1]:
+                warnings += _unit_warnings(table, _images(_first_rows(table, split)), split.name)
+        if format_ == "json":
             for split in splits[table.ordinal][:_FILES_MAX]:
                 with locate_errors(compiled.syntax, table.name, "path"):
                     _check_fields(table, _first_rows(table, split), split.name)
@@ -116,6 +128,7 @@ def first_row_warnings(compiled: Compiled, splits: Splits) -> list[Diagnostic]:
                         if (warning.code, warning.message) not in seen:
                             seen.add((warning.code, warning.message))
                             warnings.append(warning)
+                warnings += _unit_warnings(table, rows, split.name)
     return warnings
 
 
@@ -197,19 +210,61 @@ def _row_warnings(table: Table, row: dict[str, object], where: str) -> Iterator[
                 notes=(f'{where} has that field, and column "{meant}" is NULL',),
                 helps=(f'declare the column as "{field}", with the quotes',),
             )
-    for column in columns:
-        value = row.get(column.name)
-        if column.type.kind is Kind.TIMESTAMP and type(value) is int and value in _EPOCH_SECONDS:
-            yield Diagnostic(
-                "W504",
-                f'column "{column.name}" of table "{table.name}" seems to have seconds since 1970',
-                notes=(
-                    f"{where} has {value}, which is read as milliseconds: a day of 1970 to 1973",
-                ),
-                helps=(
-                    f"declare it as BIGINT, and add a column: time AS TIMESTAMP_MILLIS({column.name} * 1000)",
-                ),
-            )
+
+
+def _unit_warnings(
+    table: Table, rows: list[tuple[int, dict[str, object]]], source: str
+) -> Iterator[Diagnostic]:
+    """Yield a warning for each column of times whose numbers seem to have another unit."""
+    units = time_units_of(dict(table.options))
+    for column in record_columns(table):
+        numbers = [
+            (line, value)
+            for line, value in ((line, row.get(column.name)) for line, row in rows)
+            if type(value) is int
+        ]
+        unit = None
+        if column.type.kind is Kind.TIMESTAMP:
+            likely = [units.likely_timestamp(value) for _, value in numbers]
+            found = [at for at, each in zip(numbers, likely, strict=True) if each is not None]
+            unit = next((each for each in likely if each is not None), None)
+            option, own, since = "timestamp_unit", units.timestamp, "since 1970"
+        elif column.type.kind is Kind.TIME:
+            unit, found = units.greater_time([value for _, value in numbers]), numbers
+            option, own, since = "time_unit", units.time, "of a day"
+        if unit is None:
+            continue
+        line, value = found[0]
+        yield Diagnostic(
+            "W504",
+            f'column "{column.name}" of table "{table.name}" seems to have {unit.word} {since}',
+            notes=(
+                f"{len(found)} of the first {len(rows)} rows do: {value:,} is read as {own.word}",
+                f'that is line {line} of "{source}"',
+            ),
+            helps=(f"set '{option}' = '{unit.name}'", *_remedies(table, column, unit)),
+        )
+
+
+def _remedies(table: Table, column: Column, unit: Unit) -> Iterator[str]:
+    """Yield a remedy for one TIMESTAMP column of several, which need not have the same unit."""
+    times = [each for each in record_columns(table) if each.type.kind is Kind.TIMESTAMP]
+    if column.type.kind is Kind.TIMESTAMP and len(times) > 1:
+        time = _FROM_NUMBERS[unit.name].format(column.name)
+        yield f"or declare it as BIGINT, and add a column: time AS {time}"
+
+
+def _images(rows: list[tuple[int, dict[str, object]]]) -> list[tuple[int, dict[str, object]]]:
+    """Return the rows of change events without a schema."""
+    images = []
+    for line, event in rows:
+        payload = event.get("payload")
+        if isinstance(event.get("schema"), dict):
+            continue
+        inside = payload if isinstance(payload, dict) else event
+        image = inside.get("after") or inside.get("before")
+        images += [(line, image)] if isinstance(image, dict) else []
+    return images
 
 
 def warnings_of(compiled: Compiled, splits: Splits) -> Sequence[Diagnostic]:
@@ -233,7 +288,9 @@ def time_warnings(
                     "W504",
                     f'event times of table "{table.name}" seem to be seconds since 1970',
                     notes=(f'row {row + 1:,} of "{name}" is of {format_timestamp(time)}',),
-                    helps=("multiply seconds by 1000 where milliseconds are read",),
+                    helps=(
+                        "set 'timestamp_unit' = 's', or multiply seconds by 1000 where milliseconds are read",
+                    ),
                 ),
                 table.name,
             )

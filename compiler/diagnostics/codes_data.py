@@ -147,10 +147,13 @@ DATA_ROWS: Final[tuple[Row, ...]] = (
     (
         "E520",
         "invalid timestamp or date",
-        "A timestamp is `YYYY-MM-DDThh:mm:ss`, a day, or milliseconds; a date is a day, a time `hh:mm:ss`.",
         (
-            "Write days as `YYYY-MM-DD`. Numbers are milliseconds: declare other units as BIGINT, and add a"
-            " column such as `time AS TIMESTAMP_MICROS(ns / 1000)`. Declare other texts as STRING."
+            "A timestamp is `YYYY-MM-DDThh:mm:ss`, a day, or a number; a date is a day, a time `hh:mm:ss`, or"
+            " a number."
+        ),
+        (
+            "Write days as `YYYY-MM-DD`. Numbers of JSON have the units of the options `timestamp_unit`"
+            " (milliseconds) and `time_unit` (microseconds). Declare other texts as STRING."
         ),
         '{"at": "2024-02-30T00:00:00Z"}',
     ),
@@ -346,9 +349,12 @@ DATA_ROWS: Final[tuple[Row, ...]] = (
     ),
     (
         "W504",
-        "timestamp seems to be in seconds",
-        "A number in a TIMESTAMP column is milliseconds since 1970; this one gives a day of 1970 to 1973.",
-        "Declare the column as BIGINT, and add a column: `time AS TIMESTAMP_MILLIS(column * 1000)`.",
+        "time seems to be in another unit",
+        (
+            "Numbers for a TIMESTAMP are milliseconds since 1970, those for a TIME microseconds of a day;"
+            " these give days of 1970 or of a far future, or the first minutes of a day."
+        ),
+        "Set `timestamp_unit` or `time_unit` to the unit of the numbers: `s`, `ms`, `us` or `ns`.",
         '{"at": 1767225600}  -- 2026 in seconds, January 1970 in milliseconds',
     ),
     (

@@ -14,6 +14,7 @@ from fsql.formats.debezium_json.schemas import EventSchemas
 from fsql.formats.debezium_json.unavailable import Placeholder, partial_row
 from fsql.formats.json.decoder import JsonDecoder
 from fsql.formats.json.strict import parse_object
+from fsql.formats.json.time_units import TimeUnits, time_units
 from fsql.formats.lines import Lines, SingleLineDecoder
 from fsql.formats.malformed import (
     NULL_NOT_ALLOWED,
@@ -70,6 +71,13 @@ class _Images(NamedTuple):
     old: bytes | None
 
 
+class _Reading(NamedTuple):
+    """How values are read: the placeholder for those that are left out, and the units of times."""
+
+    placeholder: Placeholder
+    units: TimeUnits
+
+
 def make_decoder(columns: Schema, settings: Settings) -> Callable[[], LineDecoder]:
     """Return a factory of decoders, one for each split.
 
@@ -78,7 +86,7 @@ def make_decoder(columns: Schema, settings: Settings) -> Callable[[], LineDecode
     """
     record_bytes_max = settings.record_bytes_max()
     required = settings.required_in_images
-    placeholder = Placeholder(settings.text("unavailable_value"))
+    reading = _Reading(Placeholder(settings.text("unavailable_value")), time_units(settings))
     if required is None:
         row, old = columns[: -len(settings.old_key or ()) - 1], columns[:-1]
         old = tuple(
@@ -86,13 +94,13 @@ def make_decoder(columns: Schema, settings: Settings) -> Callable[[], LineDecode
         )
         nulled = settings.nulled_columns(row)
         lacking = settings.required_unless_deleted
-        return lambda: DebeziumDecoder(row, old, record_bytes_max, nulled, placeholder, lacking)
+        return lambda: DebeziumDecoder(row, old, record_bytes_max, nulled, reading, lacking)
     image = tuple(
         replace(column, nullable=index not in required)
         for index, column in enumerate(columns[1 : 1 + len(columns) // 2])
     )
     nulled = settings.nulled_columns((columns[0], *image))
-    return lambda: ImagesDecoder((columns[0], *image), record_bytes_max, nulled, placeholder)
+    return lambda: ImagesDecoder((columns[0], *image), record_bytes_max, nulled, reading)
 
 
 class _EventDecoder(SingleLineDecoder):
@@ -117,12 +125,12 @@ class _EventDecoder(SingleLineDecoder):
         columns: Schema,
         record_bytes_max: int,
         nulled: Collection[str],
-        placeholder: Placeholder,
+        reading: _Reading,
     ) -> None:
         self.record_bytes_max = record_bytes_max
         self._columns = columns[1:]
-        self._placeholder = placeholder
-        self._rows = JsonDecoder(columns[1:], record_bytes_max, nulled)
+        self._placeholder = reading.placeholder
+        self._rows = JsonDecoder(columns[1:], record_bytes_max, nulled, units=reading.units)
         self._schemas = EventSchemas(columns[1:], nulled)
 
     @property
@@ -158,11 +166,11 @@ class DebeziumDecoder(_EventDecoder):
         key: Schema,
         record_bytes_max: int,
         nulled: Collection[str],
-        placeholder: Placeholder,
+        reading: _Reading,
         required: Collection[int],
     ) -> None:
         """Take the columns and the key; those of the indexes `required` are NULL in deletions only."""
-        super().__init__(columns, record_bytes_max, nulled, placeholder)
+        super().__init__(columns, record_bytes_max, nulled, reading)
         self._columns = tuple(
             replace(column, nullable=column.nullable and index not in required)
             for index, column in enumerate(columns)
@@ -170,7 +178,7 @@ class DebeziumDecoder(_EventDecoder):
         self._key = key
         self._needed = [column.name for column in columns[1:] if column.time_attribute]
         self._needed += [column.name for column in key]
-        self._keys = JsonDecoder(key, record_bytes_max, ())
+        self._keys = JsonDecoder(key, record_bytes_max, (), units=reading.units)
         self._key_schemas = EventSchemas(key)
 
     def decode(self, lines: Lines, first_row: int) -> DecodedRows:

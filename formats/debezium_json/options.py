@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from fsql.compiler.connectors import RECORD_LENGTH, Format, Layout, Option, OptionKind
+from fsql.formats.json.options import TIME_UNITS
 
 FORMAT: Final = Format(
     "debezium-json",
@@ -14,6 +15,7 @@ FORMAT: Final = Format(
     has_envelope=True,
     options=(
         RECORD_LENGTH,
+        *TIME_UNITS,
         Option(
             "unavailable_value",
             OptionKind.TEXT,
@@ -58,6 +60,9 @@ type that it names, of Debezium (`io.debezium.time.…`, `io.debezium.data.…`)
 | `Enum`, `EnumSet`, `Uuid`, `Xml`, `Interval` | text | STRING |
 | `Point`, `Geometry`, `Geography` | an object | STRING: its JSON; ROW |
 | other names, `Year`, `MicroDuration` | as without a schema | |
+
+Without a schema, numbers are read as by format `json`: days for a DATE, and the units of `timestamp_unit` and
+`time_unit`, which depend on `time.precision.mode` of the connector and on the columns of the database.
 
 A STRING column gets a time, a day or a decimal as fsql writes it, and a column of integers the number of a
 time as it is.  This holds within arrays, maps and rows as well.  Nanoseconds are cut off.  A time in a column

@@ -13,23 +13,23 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from fsql.compiler.sqltypes import INTEGER_RANGES, Kind
+from fsql.compiler.sqltypes import DATE_MAX, DATE_MIN, INTEGER_RANGES, Kind
 from fsql.formats.json.digits import timestamps, whole_numbers
 from fsql.formats.json.layouts import LineBlock, fits_block, layout_of
 from fsql.formats.json.value_columns import days_or_times, decimals, floats
-from fsql.formats.json.values import MILLIS_MAX, MILLIS_MIN
 from fsql.formats.timestamps import read_texts
 from fsql.runtime.arrow_types import arrow_type, octets_of_base64
 from fsql.runtime.decimals import column_of, read_unsigned
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from numpy.typing import NDArray
 
     from fsql.compiler.schema import Column, Schema
     from fsql.compiler.sqltypes import SqlType
     from fsql.formats.json.layouts import Layout, Slices
+    from fsql.formats.json.time_units import TimeUnits, Unit
     from fsql.formats.lines import Lines
 
     Bools = NDArray[np.bool_]
@@ -38,13 +38,15 @@ if TYPE_CHECKING:
 Read: TypeAlias = "tuple[pa.Array, Bools]"
 """A column, and which of its values are certain; the others are arbitrary."""
 
+Readers: TypeAlias = "Mapping[Kind, Callable[[Slices, SqlType], Read]]"
+"""How the values of a column are read, by its kind."""
+
 _LAYOUTS_MAX: Final = 8
 """The maximum number of layouts searched for in some lines; each costs a pass over the remaining lines."""
 _MODELS_MAX: Final = 64
 """The maximum number of records tried as a layout; those with escapes or nested values have none."""
 _NUMBER: Final = r"\A-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?\z"
 _MINUS, _LETTER_N = b"-n"
-_MILLIS_US: Final = 1_000
 _KINDS_OF_19_DIGITS: Final = (Kind.BIGINT, Kind.INTERVAL)
 
 
@@ -59,8 +61,17 @@ class Part(NamedTuple):
 class BulkDecoder:
     """Decodes the records of a table that have common layouts."""
 
-    def __init__(self, columns: Schema, rows_min: int) -> None:
+    def __init__(self, columns: Schema, rows_min: int, units: TimeUnits) -> None:
         """Take the columns of the table; fewer than `rows_min` records are left to be decoded one by one."""
+        self._of_bare = {
+            **_OF_BARE,
+            Kind.TIMESTAMP: lambda slices, sql_type: _numbers(
+                slices, sql_type, units.timestamp_limits, units.timestamp
+            ),
+            Kind.TIME: lambda slices, sql_type: _numbers(
+                slices, sql_type, units.time_limits, units.time
+            ),
+        }
         self.rows_min = rows_min
         self._columns = columns
         self._is_flat = all(column.type.kind in _FLAT for column in columns)
@@ -102,7 +113,11 @@ class BulkDecoder:
         certain = np.ones(len(lines), np.bool_)
         for column in self._columns:
             found = of_key.pop(column.name, None)
-            array, read = _missing(len(lines), column) if found is None else _read(*found, column)
+            array, read = (
+                _missing(len(lines), column)
+                if found is None
+                else _read(*found, column, self._of_bare)
+            )
             arrays.append(array)
             certain &= read
         for values, quoted in of_key.values():
@@ -124,7 +139,7 @@ def _uncertain(count: int, column: Column) -> Read:
     return pa.nulls(count, arrow_type(column.type)), np.zeros(count, np.bool_)
 
 
-def _read(slices: Slices, quoted: bool, column: Column) -> Read:  # noqa: FBT001 - a field of a layout
+def _read(slices: Slices, quoted: bool, column: Column, of_bare: Readers) -> Read:  # noqa: FBT001 - a field of a layout
     """Return the column of the values of a field."""
     kind = column.type.kind
     if quoted:
@@ -132,20 +147,20 @@ def _read(slices: Slices, quoted: bool, column: Column) -> Read:  # noqa: FBT001
             return _uncertain(len(slices.starts), column)
         return _OF_TEXT[kind](slices, column.type)
     if not (slices.firsts() == _LETTER_N).any():
-        return _bare_column(slices, column)
+        return _bare_column(slices, column, of_bare)
     null = slices.equal(b"null")
-    array, read = _bare_column(slices.filter(~null), column)
+    array, read = _bare_column(slices.filter(~null), column, of_bare)
     certain = np.full(len(null), column.nullable)
     certain[~null] = read
     return array.take(pa.array(np.cumsum(~null) - 1, mask=null)), certain
 
 
-def _bare_column(slices: Slices, column: Column) -> Read:
+def _bare_column(slices: Slices, column: Column, of_bare: Readers) -> Read:
     """Return the column of values without quotes, none of which is `null`."""
     kind = column.type.kind
-    if not len(slices.starts) or kind not in _OF_BARE:
+    if not len(slices.starts) or kind not in of_bare:
         return _uncertain(len(slices.starts), column)
-    return _OF_BARE[kind](slices, column.type)
+    return of_bare[kind](slices, column.type)
 
 
 def _is_scalar(slices: Slices) -> Bools:
@@ -203,11 +218,16 @@ def _unsigned(slices: Slices, sql_type: SqlType) -> Read:
     return column_of(numbers, arrow_type(sql_type)), read
 
 
-def _millis(slices: Slices, sql_type: SqlType) -> Read:
+def _numbers(
+    slices: Slices, sql_type: SqlType, limits: tuple[int, int], unit: Unit | None = None
+) -> Read:
+    """Return days or times from numbers; those in a unit become microseconds."""
     numbers, read = whole_numbers(slices)
-    read &= (numbers >= MILLIS_MIN) & (numbers <= MILLIS_MAX)
-    micros = np.where(read, numbers, 0) * _MILLIS_US
-    return pa.array(micros).view(arrow_type(sql_type)), read
+    low, high = limits
+    read &= (numbers >= low) & (numbers <= high)
+    numbers = np.where(read, numbers, 0)
+    values = numbers.astype(np.int32) if unit is None else unit.micros_of(numbers)
+    return pa.array(values).view(arrow_type(sql_type)), read
 
 
 def _double(slices: Slices, _sql_type: SqlType) -> Read:
@@ -238,7 +258,7 @@ def _flags(flags: pa.BooleanArray) -> Bools:
     return found
 
 
-_OF_TEXT: Final[dict[Kind, Callable[[Slices, SqlType], Read]]] = {
+_OF_TEXT: Final[Readers] = {
     Kind.STRING: _text,
     Kind.BYTES: _octets,
     Kind.DATE: _day_or_time,
@@ -246,14 +266,14 @@ _OF_TEXT: Final[dict[Kind, Callable[[Slices, SqlType], Read]]] = {
     Kind.TIMESTAMP: _timestamp,
     Kind.DECIMAL: _decimal,
 }
-_OF_BARE: Final[dict[Kind, Callable[[Slices, SqlType], Read]]] = {
+_OF_BARE: Final[Readers] = {
     **dict.fromkeys((*INTEGER_RANGES, Kind.INTERVAL), _whole),
     Kind.UBIGINT: _unsigned,
     Kind.FLOAT: _float,
     Kind.DOUBLE: _double,
     Kind.DECIMAL: _bare_decimal,
-    Kind.TIMESTAMP: _millis,
+    Kind.DATE: lambda slices, sql_type: _numbers(slices, sql_type, (DATE_MIN, DATE_MAX)),
     Kind.BOOLEAN: _flag,
 }
-_FLAT: Final = frozenset(_OF_TEXT) | frozenset(_OF_BARE)
+_FLAT: Final = frozenset(_OF_TEXT) | frozenset(_OF_BARE) | {Kind.TIMESTAMP, Kind.TIME}
 """The kinds of columns whose values are not nested."""

@@ -40,6 +40,7 @@ from fsql.formats.json.quick import read_object
 from fsql.formats.json.rows import REFUSED, RowType
 from fsql.formats.json.shapes import begins_document, records_path
 from fsql.formats.json.strict import DEPTH_MAX
+from fsql.formats.json.time_units import TimeUnits, time_units
 from fsql.formats.json.values import column_values
 from fsql.formats.lines import SingleLineDecoder
 from fsql.formats.malformed import MalformedError, check_length, dead_letter
@@ -63,6 +64,7 @@ if TYPE_CHECKING:
 
 _COLON, _QUOTE, _SPACE, _BRACE, _BRACKET, _BACKSLASH = b':" {[\\'
 _NEGATIVE_ZERO: Final = re.compile(rb"-0[\s,\]}]")
+_UNITS: Final = TimeUnits()
 _CONTAINERS: Final = (dict, list)
 _DECODE_ANY: Final = msgspec.json.Decoder().decode
 
@@ -132,8 +134,8 @@ def make_decoder(columns: Schema, settings: Settings) -> Callable[[], LineDecode
     """
     record_bytes_max = settings.record_bytes_max()
     nulled = settings.nulled_columns(columns)
-    path = records_path(settings)
-    return lambda: JsonDecoder(columns, record_bytes_max, nulled, path=path)
+    path, units = records_path(settings), time_units(settings)
+    return lambda: JsonDecoder(columns, record_bytes_max, nulled, path=path, units=units)
 
 
 class JsonDecoder(SingleLineDecoder):
@@ -149,8 +151,9 @@ class JsonDecoder(SingleLineDecoder):
         nulled: Collection[str] = (),
         bulk_rows_min: int = FEW_ROWS_IN_C,
         path: MemberPath | None = None,
+        units: TimeUnits = _UNITS,
     ) -> None:
-        """Take the columns; a malformed value of one of `nulled` is NULL.
+        """Take the columns; a malformed value of one of `nulled` is NULL; `units` are those of numbers.
 
         Fewer than `bulk_rows_min` records are decoded one by one.  If a `path` is given, sources have
         documents with records there; otherwise their first bytes show what they have.
@@ -159,8 +162,9 @@ class JsonDecoder(SingleLineDecoder):
         self._faults: dict[int, MalformedError] = {}
         self._columns = columns
         self._nulled = nulled
-        self._row_type = RowType(columns)
-        self._bulk = BulkDecoder(columns, bulk_rows_min)
+        self._units = units
+        self._row_type = RowType(columns, units)
+        self._bulk = BulkDecoder(columns, bulk_rows_min, units)
         self._reads_doubles = any(column.type.contains(*FLOATING) for column in columns)
         self._type = row_of((column.name, column.type) for column in columns)
         self.record_bytes_max = record_bytes_max
@@ -258,7 +262,7 @@ class JsonDecoder(SingleLineDecoder):
         try:
             check_length(len(record), self.record_bytes_max)
             value = read_object(record)
-            values, nulled = column_values(self._columns, value, self._nulled)
+            values, nulled = column_values(self._columns, value, self._nulled, self._units)
         except MalformedError as error:
             rows.rejected[int(line)] = error
             return None

@@ -9,6 +9,25 @@ from fsql.compiler.connectors import RECORD_LENGTH, Format, Layout, Option, Opti
 RECORDS: Final = "json.records"
 """The option with the path of the records in documents."""
 
+_UNITS: Final = ("s", "ms", "us", "ns")
+TIME_UNITS: Final = (
+    Option(
+        "timestamp_unit",
+        OptionKind.CHOICE,
+        "unit of a number for a TIMESTAMP, since 1970",
+        _UNITS,
+        default="ms",
+    ),
+    Option(
+        "time_unit",
+        OptionKind.CHOICE,
+        "unit of a number for a TIME, since midnight",
+        _UNITS,
+        default="us",
+    ),
+)
+"""The options of formats whose times may be numbers."""
+
 FORMAT: Final = Format(
     "json",
     "one JSON object on each line; of files also objects on several lines, and arrays of objects",
@@ -16,6 +35,7 @@ FORMAT: Final = Format(
     takes_changes=True,
     options=(
         RECORD_LENGTH,
+        *TIME_UNITS,
         Option(
             RECORDS,
             OptionKind.TEXT,
@@ -28,6 +48,11 @@ FORMAT: Final = Format(
 Fields are matched to columns by name.  Unknown fields are ignored, missing ones are NULL.  A STRING
 column [takes any value](language.md#json-in-a-string): an object or array is its compact text, a number or
 boolean is as it is written; nothing else is converted silently.
+
+A number for a TIMESTAMP counts from 1970, in the unit `timestamp_unit`, one for a TIME from midnight, in the
+unit `time_unit`, and one for a DATE is days since 1970.  Nanoseconds are cut off to microseconds.  Numbers in
+the first rows of a file that seem to have another unit are a warning (`FSQL-W504`); one that is not of the
+years 1 to 9999, or not of a day, makes a malformed row (`FSQL-E520`).
 
 A file need not have one object on each line.  Its beginning shows whether it has: objects may follow each
 other in any layout, pretty-printed for example, and may be the elements of an array.  A row is one object,

@@ -18,11 +18,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from msgspec import UNSET, UnsetType
 
+from fsql.compiler.functions.dates import format_date
 from fsql.compiler.functions.failure import RowFailure
 from fsql.compiler.functions.map_entries import by_key
+from fsql.compiler.functions.times import format_time
 from fsql.compiler.sqltypes import (
     BIGINT_MAX,
     BIGINT_MIN,
+    DATE_MAX,
+    DATE_MIN,
     INTEGER_RANGES,
     UBIGINT_MAX,
     Kind,
@@ -30,7 +34,6 @@ from fsql.compiler.sqltypes import (
 )
 from fsql.formats.json.keys import distinct, read_key
 from fsql.formats.json.value_columns import days_or_times, decimals, floats
-from fsql.formats.json.values import MILLIS_MAX, MILLIS_MIN
 from fsql.formats.timestamps import timestamps
 from fsql.runtime.arrow_types import arrow_type, octets_of_base64, struct_of, to_arrow
 
@@ -41,6 +44,7 @@ if TYPE_CHECKING:
 
     from fsql.compiler.expression import Value
     from fsql.compiler.schema import Schema
+    from fsql.formats.json.time_units import TimeUnits
     from fsql.formats.json.values import Decoded
 
     Bools = NDArray[np.bool_]
@@ -58,9 +62,7 @@ _TYPES: Final[dict[Kind, Any]] = {
     Kind.DOUBLE: float,
     Kind.STRING: str,
     Kind.BYTES: str,
-    Kind.DATE: str,
-    Kind.TIME: str,
-    Kind.TIMESTAMP: str | Annotated[int, msgspec.Meta(ge=MILLIS_MIN, le=MILLIS_MAX)],
+    Kind.DATE: str | Annotated[int, msgspec.Meta(ge=DATE_MIN, le=DATE_MAX)],
     Kind.UBIGINT: Annotated[int, msgspec.Meta(ge=0)],  # whose bounds have 63 bits
     Kind.INTERVAL: _BIGINT,
     Kind.DECIMAL: msgspec.Raw,
@@ -103,12 +105,13 @@ class Columns(NamedTuple):
 class RowType:
     """The struct type of a table's rows; its fields are called `c0`, `c1`, …."""
 
-    def __init__(self, columns: Schema) -> None:
+    def __init__(self, columns: Schema, units: TimeUnits) -> None:
         self._types = [column.type for column in columns]
+        self._units = units
         self._required = [not column.nullable for column in columns]
         self._fields = _struct_fields(len(columns))
         self._getters = [attrgetter(field) for field in self._fields]
-        structs = _Structs()
+        structs = _Structs(units)
         self._makers = [structs.maker(column.type) for column in columns]
         parts = [(column.name, column.type, column.nullable) for column in columns]
         self._struct = structs.struct(parts)
@@ -130,7 +133,7 @@ class RowType:
         unread = np.zeros(len(rows), np.bool_)
         for sql_type, get, required in zip(self._types, self._getters, self._required, strict=True):
             values = list(map(get, rows))
-            array, missing, column_unread = _column(values, sql_type, inner)
+            array, missing, column_unread = _column(values, sql_type, inner, self._units)
             if required and array.null_count:
                 absent = array.is_null().to_numpy(zero_copy_only=False)
                 column_unread = absent if column_unread is None else column_unread | absent
@@ -158,8 +161,14 @@ def _struct_fields(count: int) -> list[str]:
 class _Structs:
     """Creates the struct types, one for each type of ROW; `odd` if a struct cannot have one of the names."""
 
-    def __init__(self) -> None:
+    def __init__(self, units: TimeUnits) -> None:
         self.odd = False
+        low, high = units.timestamp_limits
+        first, last = units.time_limits
+        self._types = _TYPES | {
+            Kind.TIMESTAMP: str | Annotated[int, msgspec.Meta(ge=low, le=high)],
+            Kind.TIME: str | Annotated[int, msgspec.Meta(ge=first, le=last)],
+        }
         self._of_type: dict[SqlType, Any] = {}
 
     def struct(self, parts: Sequence[tuple[str, SqlType, bool]]) -> Any:  # noqa: ANN401 - a type
@@ -187,7 +196,7 @@ class _Structs:
             # The text of a DECIMAL is read by `_decimals`, and so is its NULL.
             return GenericAlias(list, (element if element is msgspec.Raw else element | None,))
         if not sql_type.fields:
-            return _TYPES[sql_type.kind]
+            return self._types[sql_type.kind]
         if sql_type not in self._of_type:
             parts = [(name, each, True) for name, each in sql_type.fields]
             self._of_type[sql_type] = self.struct(parts)
@@ -221,48 +230,48 @@ class _Structs:
 
 
 def _column(
-    values: list[Any], sql_type: SqlType, inner: Ints
+    values: list[Any], sql_type: SqlType, inner: Ints, units: TimeUnits
 ) -> tuple[pa.Array, Bools | None, Bools | None]:
     """Return the column of values, which of them are missing, and which have an unreadable timestamp.
 
     `inner` is increased by the number of fields in the ROWs of each row.
     """
     try:
-        array, unread = _array(values, sql_type, inner)
+        array, unread = _array(values, sql_type, inner, units)
     except _NOT_CONVERTED:
         missing = np.fromiter((value is UNSET for value in values), np.bool_, len(values))
         values = [None if value is UNSET else value for value in values]
-        array, unread = _array(values, sql_type, inner)
+        array, unread = _array(values, sql_type, inner, units)
         return array, missing, unread
     return array, None, unread
 
 
 def _array(  # noqa: C901, PLR0911 - one for each kind
-    values: Sequence[Any], sql_type: SqlType, inner: Ints
+    values: Sequence[Any], sql_type: SqlType, inner: Ints, units: TimeUnits
 ) -> tuple[pa.Array, Bools | None]:
     """Return the column of decoded values, and which of them have an unreadable timestamp, if any can.
 
     `inner` is as in `_column`; it is not changed where the values cannot be converted.
     """
     if sql_type.fields:
-        return _structs(values, sql_type, inner)
+        return _structs(values, sql_type, inner, units)
     if sql_type.kind is Kind.MAP:
-        return _maps(values, sql_type, inner)
+        return _maps(values, sql_type, inner, units)
     if sql_type.kind is Kind.DECIMAL:
         return _decimals(values, sql_type)
     if sql_type.kind is Kind.UBIGINT:
         return _unsigned(values, sql_type)
     if sql_type.kind is Kind.TIMESTAMP:
-        micros, null, unread = timestamps(values)
+        micros, null, unread = timestamps(values, units.timestamp)
         return pa.array(micros, mask=null | unread).cast(arrow_type(sql_type)), unread
     if sql_type.kind is Kind.FLOAT:
         return floats(pa.array(values, pa.float64()))
     if sql_type.kind is Kind.BYTES:
         return octets_of_base64(pa.array(values, pa.string()))
     if sql_type.kind is Kind.DATE or sql_type.kind is Kind.TIME:
-        return days_or_times(pa.array(values, pa.string()), sql_type)
+        return days_or_times(pa.array(_texts(values, sql_type, units), pa.string()), sql_type)
     if sql_type.element is not None and sql_type.contains(*_READ_BY_VALUE):
-        return _arrays(values, sql_type.element, inner)
+        return _arrays(values, sql_type.element, inner, units)
     numpy_type = _NUMPY_TYPES.get(sql_type.kind)
     if numpy_type is not None:
         try:
@@ -271,6 +280,17 @@ def _array(  # noqa: C901, PLR0911 - one for each kind
             return pa.array(values, arrow_type(sql_type)), None
         return pa.array(numbers).view(arrow_type(sql_type)), None
     return pa.array(values, arrow_type(sql_type)), None
+
+
+def _texts(values: Sequence[Any], sql_type: SqlType, units: TimeUnits) -> Sequence[Any]:
+    """Return days or times, of which some may be numbers, as texts."""
+    if not any(type(value) is int for value in values):
+        return values
+    if sql_type.kind is Kind.DATE:
+        return [format_date(value) if type(value) is int else value for value in values]
+    return [
+        format_time(units.time.micros(value)) if type(value) is int else value for value in values
+    ]
 
 
 def _decimals(values: Sequence[Any], sql_type: SqlType) -> tuple[pa.Array, Bools]:
@@ -296,7 +316,7 @@ def _unsigned(values: Sequence[Any], sql_type: SqlType) -> tuple[pa.Array, Bools
 
 
 def _structs(
-    values: Sequence[Any], sql_type: SqlType, inner: Ints
+    values: Sequence[Any], sql_type: SqlType, inner: Ints, units: TimeUnits
 ) -> tuple[pa.Array, Bools | None]:
     """Return the column of rows, and which of them have an unreadable timestamp."""
     if any(value is UNSET for value in values):
@@ -309,7 +329,7 @@ def _structs(
     children = []
     for field, each in zip(_struct_fields(len(sql_type.fields)), sql_type.field_types, strict=True):
         of_field = list(map(attrgetter(field), rows))
-        array, missing, field_unread = _column(of_field, each, within)
+        array, missing, field_unread = _column(of_field, each, within, units)
         within += 1 if missing is None else ~missing
         if field_unread is not None:
             unread[present] |= field_unread
@@ -321,7 +341,9 @@ def _structs(
     return struct_of([child.take(indexes) for child in children], sql_type, ~present_mask), unread
 
 
-def _maps(values: Sequence[Any], sql_type: SqlType, inner: Ints) -> tuple[pa.Array, Bools | None]:
+def _maps(
+    values: Sequence[Any], sql_type: SqlType, inner: Ints, units: TimeUnits
+) -> tuple[pa.Array, Bools | None]:
     """Return the column of maps, and which of them have a key or a timestamp that cannot be read."""
     if any(value is UNSET for value in values):
         raise TypeError
@@ -330,7 +352,7 @@ def _maps(values: Sequence[Any], sql_type: SqlType, inner: Ints) -> tuple[pa.Arr
     lengths = np.array([len(each or ()) for each in read], np.int64)
     within = np.ones(len(entries), np.int64)
     keys = to_arrow([key for key, _ in entries], sql_type.key)
-    items, unread = _array([value for _, value in entries], sql_type.value, within)
+    items, unread = _array([value for _, value in entries], sql_type.value, within, units)
     offsets = pa.array(np.append(0, np.cumsum(lengths)), pa.int32())
     assert sql_type.element is not None
     structs = struct_of([keys, items], sql_type.element)
@@ -355,14 +377,18 @@ def _entries(decoded: dict[str, Any], key: SqlType) -> list[tuple[Value, Any]] |
     return by_key(read) if distinct(each for each, _ in read) else None
 
 
-def _arrays(values: Sequence[Any], element: SqlType, inner: Ints) -> tuple[pa.Array, Bools | None]:
+def _arrays(
+    values: Sequence[Any], element: SqlType, inner: Ints, units: TimeUnits
+) -> tuple[pa.Array, Bools | None]:
     """Return the column of lists, and which of them have an unreadable timestamp."""
     if any(value is UNSET for value in values):
         raise TypeError
     null = [value is None for value in values]
     lengths = np.array([0 if value is None else len(value) for value in values], np.int64)
     within = np.zeros(int(lengths.sum()), np.int64)
-    elements, unread = _array([each for value in values for each in value or ()], element, within)
+    elements, unread = _array(
+        [each for value in values for each in value or ()], element, within, units
+    )
     offsets = pa.array(np.append(0, np.cumsum(lengths)), pa.int32())
     column = pa.ListArray.from_arrays(offsets, elements, mask=pa.array(null, pa.bool_()))
     row_of_element = np.repeat(np.arange(len(values)), lengths)

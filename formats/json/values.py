@@ -23,6 +23,9 @@ from fsql.compiler.functions.timestamps import parse_timestamp
 from fsql.compiler.sqltypes import (
     BIGINT_MAX,
     BIGINT_MIN,
+    DATE_MAX,
+    DATE_MIN,
+    DAY_US,
     FLOATING,
     INTEGER_RANGES,
     TIMESTAMP_MAX,
@@ -33,6 +36,7 @@ from fsql.compiler.sqltypes import (
 from fsql.formats.json.keys import read_key
 from fsql.formats.json.nested_texts import nested_text
 from fsql.formats.json.strict import Json, Number, describe
+from fsql.formats.json.time_units import TimeUnits
 from fsql.formats.malformed import (
     DUPLICATE_KEY,
     INVALID_TIMESTAMP,
@@ -49,9 +53,10 @@ if TYPE_CHECKING:
 
 Decoded: TypeAlias = "bool | int | float | str | Raw | list[Decoded] | dict[str, Decoded] | None"
 
-MILLIS_MIN: Final = TIMESTAMP_MIN // 1000
-MILLIS_MAX: Final = TIMESTAMP_MAX // 1000
-
+_TIMES: Final = frozenset({Kind.DATE, Kind.TIME, Kind.TIMESTAMP})
+_UNITS: Final = TimeUnits()
+_DIGITS_OF_TIMES_MAX: Final = 24
+"""More than those of any time in nanoseconds."""
 _RANGES: Final = {
     **INTEGER_RANGES,
     Kind.INTERVAL: (BIGINT_MIN, BIGINT_MAX),
@@ -77,7 +82,10 @@ _DIGITS_MAX: Final = 20
 
 
 def column_values(
-    columns: Schema, record: dict[str, Json], nulled: Collection[str] = ()
+    columns: Schema,
+    record: dict[str, Json],
+    nulled: Collection[str] = (),
+    units: TimeUnits = _UNITS,
 ) -> tuple[list[Decoded], int]:
     """Return the value of each column; a field that the record does not have is NULL.
 
@@ -91,7 +99,7 @@ def column_values(
     for column in columns:
         try:
             value = _value(
-                record.get(column.name), column.type, column.name, nullable=column.nullable
+                record.get(column.name), column.type, column.name, units, nullable=column.nullable
             )
         except MalformedError:
             if column.name not in nulled:
@@ -102,7 +110,7 @@ def column_values(
 
 
 def _value(  # noqa: C901, PLR0911 - one for each kind
-    value: Json, sql_type: SqlType, field: str, *, nullable: bool
+    value: Json, sql_type: SqlType, field: str, units: TimeUnits, *, nullable: bool
 ) -> Decoded:
     if value is None:
         if not nullable:
@@ -115,20 +123,20 @@ def _value(  # noqa: C901, PLR0911 - one for each kind
         return _double(value.text, sql_type, field)
     if kind is Kind.DECIMAL and isinstance(value, str | Number):
         return _decimal(value if isinstance(value, str) else value.text, sql_type, field)
-    if kind is Kind.TIMESTAMP and isinstance(value, Number):
-        return _milliseconds(value.text, field)
+    if kind in _TIMES and isinstance(value, Number):
+        return _time_number(value.text, sql_type, field, units)
     if kind in _TEXTS and isinstance(value, str):
         return _text(value, kind, field)
     if kind is Kind.MAP and isinstance(value, dict):
-        return _map(value, sql_type, field)
+        return _map(value, sql_type, field, units)
     if kind is Kind.ARRAY and sql_type.element is not None and isinstance(value, list):
         return [
-            _value(element, sql_type.element, f"{field}[{index}]", nullable=True)
+            _value(element, sql_type.element, f"{field}[{index}]", units, nullable=True)
             for index, element in enumerate(value)
         ]
     if sql_type.fields and isinstance(value, dict):
         return {
-            name: _value(value[name], each, f"{field}.{name}", nullable=True)
+            name: _value(value[name], each, f"{field}.{name}", units, nullable=True)
             for name, each in sql_type.fields
             if name in value
         }
@@ -139,7 +147,9 @@ def _value(  # noqa: C901, PLR0911 - one for each kind
     raise MalformedError(WRONG_TYPE, f"expected {sql_type}, found {describe(value)}", field)
 
 
-def _map(entries: dict[str, Json], sql_type: SqlType, field: str) -> dict[str, Decoded]:
+def _map(
+    entries: dict[str, Json], sql_type: SqlType, field: str, units: TimeUnits
+) -> dict[str, Decoded]:
     """Return the entries of a map; keys are checked, and remain texts."""
     known: set[object] = set()
     for count, text in enumerate(entries, 1):
@@ -152,7 +162,7 @@ def _map(entries: dict[str, Json], sql_type: SqlType, field: str) -> dict[str, D
             reason = f'the key "{text}" occurs twice as {sql_type.key}'
             raise MalformedError(DUPLICATE_KEY, reason, f"{field}.{text}")
     return {
-        text: _value(each, sql_type.value, f"{field}.{text}", nullable=True)
+        text: _value(each, sql_type.value, f"{field}.{text}", units, nullable=True)
         for text, each in entries.items()
     }
 
@@ -203,9 +213,24 @@ def _text(text: str, kind: Kind, field: str) -> str:
     return text
 
 
-def _milliseconds(text: str, field: str) -> int:
-    millis = _read_integer(text, SqlType(Kind.TIMESTAMP), field)
-    if millis is None or not MILLIS_MIN <= millis <= MILLIS_MAX:
-        reason = "the milliseconds are not of the years 1 to 9999"
-        raise MalformedError(INVALID_TIMESTAMP, reason, field)
-    return millis
+def _time_number(text: str, sql_type: SqlType, field: str, units: TimeUnits) -> int:
+    """Return a number of days, or of the unit of a TIMESTAMP or TIME."""
+    _read_integer(text, sql_type, field)
+    number = int(text) if len(text) <= _DIGITS_OF_TIMES_MAX else 10**_DIGITS_OF_TIMES_MAX
+    if sql_type.kind is Kind.DATE:
+        if DATE_MIN <= number <= DATE_MAX:
+            return number
+        reason, option, likely = "the days since 1970 are not of the years 1 to 9999", "", None
+    elif sql_type.kind is Kind.TIME:
+        if 0 <= units.time.micros(number) < DAY_US:
+            return number
+        reason = f"the {units.time.word} are not a time of day"
+        option, likely = "time_unit", units.likely_time(number)
+    else:
+        if TIMESTAMP_MIN <= units.timestamp.micros(number) <= TIMESTAMP_MAX:
+            return number
+        reason = f"the {units.timestamp.word} are not of the years 1 to 9999"
+        option, likely = "timestamp_unit", units.likely_timestamp(number)
+    if likely is not None:
+        reason += f"; if they are {likely.word}, set '{option}' = '{likely.name}'"
+    raise MalformedError(INVALID_TIMESTAMP, reason, field)

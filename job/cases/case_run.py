@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.binder.constants import ONE_ROW
-from fsql.compiler.connectors import FORMAT, TIME_OPTIONS, Layout
+from fsql.compiler.connectors import FORMAT, IMAGES, OLD_KEY, REQUIRED, TIME_OPTIONS, Layout
 from fsql.compiler.diagnostics import Diagnostic, FsqlError, Label
 from fsql.compiler.diagnostics.near_names import near_name
 from fsql.compiler.logical import Job
@@ -65,7 +65,10 @@ if TYPE_CHECKING:
 
 _OF_RUNS: Final = ("split", "byte")
 """Columns of late and malformed rows that depend on how the rows of a case are passed to the run."""
-_KEPT: Final = ("changes", "op_column", "on_error", *(option.key for option in TIME_OPTIONS))
+_KEPT: Final = (
+    *("changes", "op_column", "on_error", IMAGES, OLD_KEY, REQUIRED),
+    *(option.key for option in TIME_OPTIONS),
+)
 """Options of a table that determine the meaning of its rows, whatever their source."""
 
 

@@ -285,3 +285,39 @@ def test_a_query_without_from_needs_no_input(cases: Path) -> None:
     out = fsql("test", "-q", cases.name).out
     assert 'error[FSQL-E712]: the script reads no table "t"' in out
     assert "= help: it reads none\n" in out
+
+
+EVENTS = """\
+# Documents
+
+* Script: [docs.sql](docs.sql)
+
+## A value that is left out is kept
+
+```json input docs
+{"after": {"id": 1, "title": "a", "body": "long", "at": 5}, "op": "c"}
+{"before": {"id": 1}, "after": {"id": 2, "title": "b", "body": "x", "at": 6}, "op": "u"}
+{"after": {"id": 2, "title": "c", "body": "__debezium_unavailable_value", "at": 7}, "op": "u"}
+{"before": {"id": 3}, "op": "d"}
+```
+
+```json table copy
+{"id": 2, "title": "c", "body": "x", "at": "1970-01-01T00:00:07Z"}
+```
+"""
+
+
+def test_change_events_by_key(tmp_path: Path) -> None:
+    (tmp_path / "docs.sql").write_text("""
+        CREATE TABLE docs (
+            id INT, title STRING NOT NULL, body STRING, at TIMESTAMP, PRIMARY KEY (id) NOT ENFORCED
+        ) WITH ('connector' = 'kafka', 'topic' = 't', 'servers' = 'h:1', 'format' = 'debezium-json',
+            'timestamp_unit' = 's');
+        CREATE TABLE copy (
+            id INT, title STRING, body STRING, at TIMESTAMP, PRIMARY KEY (id) NOT ENFORCED
+        ) WITH ('connector' = 'file', 'path' = 'copy', 'changes' = 'upsert');
+        INSERT INTO copy SELECT id, title, body, at FROM docs;
+    """)
+    (tmp_path / "docs.md").write_text(EVENTS)
+    said = fsql("test", tmp_path / "docs.md")
+    assert said.code == 0, said

@@ -69,15 +69,35 @@ def test_the_remedy_for_seconds_gives_an_event_time(tmp_path: Path) -> None:
     rows = '{"userid":1,"at":1767225600}\n'
     assert len(warnings_of("run", tmp_path, table(), rows)) == 1
     said = fsql("run", tmp_path / "job.sql")
-    remedy = "  = help: declare it as BIGINT, and add a column: time AS TIMESTAMP_MILLIS(at * 1000)"
+    remedy = "  = help: set 'timestamp_unit' = 's'"
     assert [line for line in said.err.splitlines() if "= help" in line] == [remedy]
     (tmp_path / "job.sql").write_text("""
-        CREATE TABLE t (at BIGINT, time AS TIMESTAMP_MILLIS(at * 1000), WATERMARK FOR time AS time)
-            WITH ('connector' = 'file', 'path' = 't.jsonl');
-        SELECT time FROM t;
+        CREATE TABLE t (at TIMESTAMP, WATERMARK FOR at AS at)
+            WITH ('connector' = 'file', 'path' = 't.jsonl', 'timestamp_unit' = 's');
+        SELECT at FROM t;
     """)
     said = fsql("run", "--quiet", tmp_path / "job.sql")
-    assert (said.out, said.err) == ('{"time":"2026-01-01T00:00:00Z"}\n', "")
+    assert (said.out, said.err) == ('{"at":"2026-01-01T00:00:00Z"}\n', "")
+
+
+def test_the_remedy_for_one_column_of_seconds(tmp_path: Path) -> None:
+    rows = '{"at":1767225600,"until":1767225600000}\n'
+    script = """
+        CREATE TABLE t (COLUMNS) WITH ('connector' = 'file', 'path' = 't.jsonl');
+        SELECT * FROM t;
+    """
+    text = script.replace("COLUMNS", "at TIMESTAMP, until TIMESTAMP")
+    assert warnings_of("run", tmp_path, text, rows) == [
+        ("FSQL-W504", 'column "at" of table "t" seems to have seconds since 1970')
+    ]
+    said = fsql("run", tmp_path / "job.sql")
+    column = "TIMESTAMP_MILLIS(at * 1000)"
+    assert f"  = help: or declare it as BIGINT, and add a column: time AS {column}" in said.err
+    (tmp_path / "job.sql").write_text(
+        script.replace("COLUMNS", f"at BIGINT, until TIMESTAMP, time AS {column}")
+    )
+    said = fsql("run", "--quiet", tmp_path / "job.sql")
+    assert (json.loads(said.out)["time"], said.err) == ("2026-01-01T00:00:00Z", "")
 
 
 def test_input_that_is_not_there(tmp_path: Path) -> None:
@@ -235,3 +255,44 @@ def test_a_file_without_any_declared_column_is_an_error(tmp_path: Path) -> None:
         fsql("run", "--quiet", tmp_path / "job.sql").out
         == '{"a":1,"c":null}\n{"a":null,"c":null}\n'
     )
+
+
+UNITS = """
+CREATE TABLE t (k INT, at TIMESTAMP, t TIME{key})
+    WITH ('connector' = 'file', 'path' = 't.jsonl'{options});
+SELECT k FROM t;
+"""
+
+
+@pytest.mark.parametrize("format_", ["json", "debezium-json"])
+def test_numbers_that_seem_to_have_another_unit(format_: str, tmp_path: Path) -> None:
+    def rows(*values: tuple[int, int]) -> str:
+        lines = [json.dumps({"k": 1, "at": at, "t": t}) for at, t in values]
+        if format_ == "debezium-json":
+            events = [f'{{"after":{line},"op":"c"}}' for line in lines]
+            lines = [events[0], *(f'{{"payload":{event}}}' for event in events[1:])]
+        return "".join(f"{line}\n" for line in lines)
+
+    key = ", PRIMARY KEY (k) NOT ENFORCED" if format_ == "debezium-json" else ""
+    options = f", 'format' = '{format_}'"
+    text = UNITS.format(options=options, key=key)
+    assert warnings_of("run", tmp_path, text, rows((1_767_268_800_000, 43_200_000_000))) == []
+    found = rows((1_767_268_800, 43_200_000), (0, 0), (1_767_268_801, 5))
+    assert warnings_of("run", tmp_path, text, found) == [
+        ("FSQL-W504", 'column "at" of table "t" seems to have seconds since 1970'),
+        ("FSQL-W504", 'column "t" of table "t" seems to have milliseconds of a day'),
+    ]
+    said = fsql("run", tmp_path / "job.sql").err
+    assert "2 of the first 3 rows do: 1,767,268,800 is read as milliseconds" in said
+    assert "set 'timestamp_unit' = 's'" in said
+    helped = UNITS.format(options=f"{options}, 'timestamp_unit' = 's', 'time_unit' = 'ms'", key=key)
+    assert warnings_of("run", tmp_path, helped, found) == []
+    micros = UNITS.format(options=f"{options}, 'timestamp_unit' = 'us'", key=key)
+    early = rows((1_767_268_800_000, 43_200_000_000))
+    assert warnings_of("run", tmp_path, micros, early) == [
+        ("FSQL-W504", 'column "at" of table "t" seems to have milliseconds since 1970')
+    ]
+    late = rows((157_766_400_000_000, 43_200_000_000))
+    assert warnings_of("run", tmp_path, text, late) == [
+        ("FSQL-W504", 'column "at" of table "t" seems to have microseconds since 1970')
+    ]

@@ -37,6 +37,7 @@ from fsql.compiler.sqltypes import (
 from fsql.formats.json.bulk import BulkDecoder
 from fsql.formats.json.decoder import JsonDecoder
 from fsql.formats.json.layouts import Layout, layout_of
+from fsql.formats.json.time_units import TimeUnits
 from fsql.formats.lines import LineCutter
 from fsql.tests.unit.connectors.reading import Read, read_bytes
 from fsql.tests.unit.formats.drawn import drawn
@@ -72,7 +73,7 @@ def decode(data: bytes, columns: Schema, bulk_rows_min: int, nulled: Sequence[st
 def bulk_rows(data: bytes, columns: Schema) -> list[int]:
     """Return which of the lines are decoded in bulk."""
     (lines,) = LineCutter(1 << 20).feed(data)
-    parts = BulkDecoder(columns, 1).decode(lines, RECORD_BYTES_MAX)
+    parts = BulkDecoder(columns, 1, TimeUnits()).decode(lines, RECORD_BYTES_MAX)
     return sorted(line for part in parts for line in part.lines.tolist())
 
 

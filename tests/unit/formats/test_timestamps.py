@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from fsql.compiler.functions.failure import RowFailure
 from fsql.compiler.functions.timestamps import parse_timestamp
 from fsql.compiler.sqltypes import TIMESTAMP_MAX, TIMESTAMP_MIN
+from fsql.formats.json.time_units import Unit
 from fsql.formats.timestamps import timestamps
 from fsql.tests.unit.formats.drawn import drawn
 
@@ -52,7 +53,7 @@ def exactly(value: str | int | None) -> int | str | None:
 @drawn(120, st.lists(VALUES, max_size=8))
 def test_a_column_is_read_as_its_values_are(values: list[str | int | None]) -> None:
     for column in (values, [value for value in values if not isinstance(value, int)]):
-        read, null, unread = timestamps(column)
+        read, null, unread = timestamps(column, Unit("ms"))
         found = [
             None if null[i] else "unreadable" if unread[i] else int(read[i])
             for i in range(len(column))
@@ -70,6 +71,6 @@ def test_days_and_nanoseconds() -> None:
         "1970-01-01T00:00:00.1234567891",
         "1970-01-0",
     ]
-    read, null, unread = timestamps(values)
+    read, null, unread = timestamps(values, Unit("ms"))
     assert read.tolist()[:4] == [86_400_000_000, 1, 123_456, 123_456]
     assert (null.tolist(), unread.tolist()) == ([False] * 6, [False] * 4 + [True] * 2)
