@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import pytest
@@ -23,14 +24,14 @@ pytestmark = pytest.mark.cluster
 
 WORKERS = 2
 CUTS = {
-    ProxyFault.APART: ["worker {} has left: worker {} has not acknowledged for 5 s"],
-    ProxyFault.STALL: [
-        "worker {} has left: no message from the coordinator for 5 s",
-        "worker {} has left: worker {} has not acknowledged for 5 s",
-        "worker {} has not acknowledged for 5 s",
-    ],
+    ProxyFault.APART: re.compile(r"worker \d has left: worker \d has not acknowledged for 5 s"),
+    ProxyFault.STALL: re.compile(
+        r"worker \d( has left: (no message from the coordinator|worker \d has not acknowledged)"
+        r"| has been silent| has not acknowledged) for 5 s"
+    ),
 }
-"""What is said, by what is cut; to workers, the coordinator's link is cut in that direction."""
+"""What is said, by what is cut.  To workers all links are: any of them may be noticed first."""
+
 TIMES = 2
 """How often the links are cut: the second time, too, it takes no longer to be noticed."""
 
@@ -77,7 +78,5 @@ def test_a_cut_link_is_noticed_each_time_after_the_failure_timeout(
         written = run.written()
     assert written == expected
     assert Settings().failure_after == 5.0
-    workers = range(WORKERS)
-    said = {each.format(a, b) for each in CUTS[cut] for a in workers for b in workers}
     assert len(cuts.details) == TIMES
-    assert set(cuts.details) <= said
+    assert all(CUTS[cut].fullmatch(detail) for detail in cuts.details), cuts.details
