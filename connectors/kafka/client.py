@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
@@ -28,6 +29,9 @@ if TYPE_CHECKING:
 
 TIMEOUT_SECONDS: Final = 10.0
 """How long brokers are waited for when a source is opened."""
+_LEADER_SECONDS: Final = 0.1
+"""How long to wait before a partition without a leader is asked again."""
+_WITHOUT_LEADER: Final = frozenset({"LEADER_NOT_AVAILABLE", "NOT_LEADER_FOR_PARTITION"})
 _DAY_MS: Final = 86_400_000
 _BACKOFF_MS: Final = 5
 _PREFIXES: Final = ("sasl.", "ssl.", "socket.", "fetch.", "client.")
@@ -194,16 +198,23 @@ def partition_bounds(
 ) -> tuple[int, int]:
     """Return the first offset of a partition, and the one after the last.
 
+    A partition has no leader for a moment when its topic was just created or its broker was lost.
+
     Raises:
         FsqlError: with that code, if no broker answers.
     """
-    try:
-        first, last = consumer.get_watermark_offsets(
-            topic.at(partition, 0), timeout=TIMEOUT_SECONDS, cached=False
-        )
-    except kafka().KafkaException as error:
-        raise _not_opened_error(topic, error, code) from None
-    return first, last
+    until = time.monotonic() + TIMEOUT_SECONDS
+    while True:
+        try:
+            first, last = consumer.get_watermark_offsets(
+                topic.at(partition, 0), timeout=TIMEOUT_SECONDS, cached=False
+            )
+        except kafka().KafkaException as error:
+            if error.args[0].name() not in _WITHOUT_LEADER or time.monotonic() > until:
+                raise _not_opened_error(topic, error, code) from None
+            time.sleep(_LEADER_SECONDS)
+        else:
+            return first, last
 
 
 def place_of(message: Message) -> tuple[int, int]:

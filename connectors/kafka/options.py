@@ -163,8 +163,8 @@ message has the position of its row in the header `fsql`, by which a job that co
 it has written before it was killed.  Consumers should read with `isolation.level=read_committed`.  The
 journal of offsets belongs to the state of the job: rows that expire are not written again.
 
-The connector is tested with the broker that librdkafka simulates, which keeps transactions only in part: it
-was not tried with a real one.
+The connector is tested with a broker of Apache Kafka 4.1, while the job and the broker are killed and frozen.
+A job does not start while no broker answers; one that runs waits until brokers answer again.
 
 **Properties.** The file of `properties` has lines `NAME=VALUE`, with the names of librdkafka, for example:
 

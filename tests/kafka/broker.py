@@ -1,11 +1,14 @@
-"""A broker for tests: the one that the Kafka client simulates, at an address that other processes reach."""
+"""A broker as tests use it: topics of their own, and messages."""
 
 from __future__ import annotations
 
 import logging
+from contextlib import closing
 from itertools import count
 
-from confluent_kafka import Producer
+from confluent_kafka import Consumer, KafkaError, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
 
 PARTITIONS = 4
 """The number of partitions of each topic."""
@@ -14,18 +17,18 @@ _names = count()
 
 
 class Broker:
-    """A simulated broker; a topic exists from its first message on."""
+    """A broker at an address that other processes reach."""
 
-    def __init__(self) -> None:
-        self._broker = Producer({"test.mock.num.brokers": 1, "logger": _silent()})
-        (broker,) = self._broker.list_topics(timeout=60).brokers.values()
-        self.servers = f"{broker.host}:{broker.port}"
-        self._producer = Producer({"bootstrap.servers": self.servers, "logger": _silent()})
+    def __init__(self, servers: str) -> None:
+        self.servers = servers
+        self._producer = Producer({"bootstrap.servers": servers, "logger": silent_logger()})
+        self._admin = AdminClient({"bootstrap.servers": servers}, logger=silent_logger())
 
     def new_topic(self) -> str:
-        """Return the name of a topic that no other test has."""
+        """Create a topic; return its name, which no other test has."""
         name = f"topic{next(_names)}"
-        self._producer.list_topics(name, timeout=60)
+        for created in self._admin.create_topics([NewTopic(name, PARTITIONS, 1)]).values():
+            created.result(60)
         return name
 
     def send(
@@ -44,8 +47,32 @@ class Broker:
             )
         assert self._producer.flush(60) == 0
 
+    def committed(self, topic: str) -> list[bytes]:
+        """Return the values of a topic that are committed now, partition by partition."""
+        settings = {
+            "bootstrap.servers": self.servers,
+            "logger": silent_logger(),
+            "group.id": "tests",
+            "isolation.level": "read_committed",
+            "auto.offset.reset": "earliest",
+            "enable.partition.eof": True,
+        }
+        values: dict[int | None, list[bytes]] = {each: [] for each in range(PARTITIONS)}
+        with closing(Consumer(settings)) as consumer:
+            consumer.assign([TopicPartition(topic, each, 0) for each in range(PARTITIONS)])
+            reading = set(range(PARTITIONS))
+            while reading:
+                message = consumer.poll(60)
+                assert message is not None
+                if (error := message.error()) is None:
+                    values[message.partition()].append(message.value() or b"")
+                else:
+                    assert error.code() == KafkaError._PARTITION_EOF, error
+                    reading.discard(message.partition() or 0)
+        return [value for partition in values.values() for value in partition]
 
-def _silent() -> logging.Logger:
+
+def silent_logger() -> logging.Logger:
     logger = logging.Logger("kafka")  # noqa: LOG001 - it belongs to one client
     logger.addHandler(logging.NullHandler())
     return logger
