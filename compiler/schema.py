@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import field, replace
 from typing import TYPE_CHECKING
 
 from fsql.compiler.records import dataclass
@@ -22,6 +23,13 @@ class Column:
     type: SqlType
     nullable: bool = True
     time_attribute: bool = False
+    document: bool = field(default=False, compare=False)
+    """Whether its texts are JSON: it is declared as JSON or JSONB, or has such texts."""
+
+    @property
+    def without_time(self) -> Column:
+        """Return the column as one that is not event time."""
+        return replace(self, time_attribute=False)
 
     def __str__(self) -> str:
         """Return `name TYPE`, with NOT NULL and the mark of event time if they apply."""

@@ -21,7 +21,7 @@ from fsql.compiler.functions.json_documents import (
     without_nulls,
     write_document,
 )
-from fsql.compiler.functions.json_values import json_signature
+from fsql.compiler.functions.json_values import documents_signature, json_signature
 from fsql.compiler.functions.map_entries import map_of_entries
 from fsql.compiler.functions.signature import Function, Nullability, Signature
 from fsql.compiler.sqltypes import BIGINT, BOOLEAN, STRING, SqlType, array_of, map_of
@@ -277,7 +277,14 @@ def json_builder(name: str, scalar: Callable[..., str], *others: str) -> Functio
 
 DOCUMENTS: Final = frozenset(
     {
-        *("json_string", "json_object", "json_array", "json_build_array", "json_query"),
+        *(
+            "json_string",
+            "json_of_documents",
+            "json_object",
+            "json_array",
+            "json_build_array",
+            "json_query",
+        ),
         *("json_extract", "json_merge_patch", "json_strip_nulls", "json_extract_path"),
         *("json_quote", "json_document"),
         *("json_get", "json_query_wrapped", "json_query_wrapped_if_needed"),
@@ -356,6 +363,12 @@ JSON_FUNCTIONS: Final = (
         ("JSON_STRING", "TO_JSON_STRING", "TO_JSON", "TO_JSONB", "ROW_TO_JSON", "ARRAY_TO_JSON"),
         (Signature(_TEXT, STRING, quote),),
         of_types=json_signature,
+    ),
+    Function(
+        "json_of_documents",
+        (),
+        (Signature((array_of(STRING),), STRING, lambda parts: parts),),
+        of_types=documents_signature,
     ),
     json_builder("json_object", object_of, "JSON_BUILD_OBJECT", "JSONB_BUILD_OBJECT"),
     json_builder("json_array", _array),

@@ -64,5 +64,27 @@ def json_signature(types: tuple[SqlType, ...]) -> Match | None:
     return Match(signature, (given,), STRING)
 
 
+def documents_signature(types: tuple[SqlType, ...]) -> Match | None:
+    """Return the signature that makes one document of an array, or of the values of a map, of documents."""
+    (given,) = types if len(types) == 1 else (None,)
+    if given is None or given.element is None:
+        return None
+    documents = given.value if given.kind is Kind.MAP else given.element
+    if documents != STRING:
+        return None
+
+    def scalar(parts: tuple[Any, ...]) -> str:
+        if given.kind is Kind.ARRAY:
+            return f"[{','.join('null' if part is None else part for part in parts)}]"
+        pairs = []
+        for key, value in parts:
+            text = key if given.key == STRING else cast_value(key, given.key, STRING)
+            assert isinstance(text, str)
+            pairs.append(f"{quote(text)}:{'null' if value is None else value}")
+        return f"{{{','.join(pairs)}}}"
+
+    return Match(Signature((given,), STRING, scalar), (given,), STRING)
+
+
 def _writable(type_: SqlType) -> bool:
     return all(map(_writable, type_.parts)) if type_.parts else castable(type_, STRING)

@@ -61,7 +61,7 @@ class ApplyChanges(Plan):
     def schema(self) -> Schema:
         """Return the columns of the keys and of the values."""
         below = [self.input.schema[each.index] for each in (*self.keys, *self.values)]
-        return tuple(Column(each.name, each.type, nullable=each.nullable) for each in below)
+        return tuple(each.without_time for each in below)
 
 
 OPERATION: Final = "op"
@@ -85,6 +85,6 @@ class ToChangelog(Plan):
     def schema(self) -> Schema:
         """Return the columns of the input, then the kind of the change."""
         return (
-            *(Column(each.name, each.type, nullable=each.nullable) for each in self.input.schema),
+            *(each.without_time for each in self.input.schema),
             Column(OPERATION, STRING, nullable=False),
         )

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import enum
+from dataclasses import replace
 from functools import cached_property
 
 from fsql.compiler.expression import AggregateCall, ColumnRef, Expression
+from fsql.compiler.functions.documents import is_document
 from fsql.compiler.logical.plan import Plan
 from fsql.compiler.node import Node
 from fsql.compiler.records import dataclass
 from fsql.compiler.schema import Column, Schema
+from fsql.compiler.sqltypes import STRING
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +41,9 @@ class LateralAggregate(Plan):
         """Return the input's columns, the keys and the aggregates."""
         return (
             *self.input.schema,
-            *group_columns(self.keys, self.key_names, self.aggregates, self.aggregate_names),
+            *group_columns(
+                self.input, self.keys, self.key_names, self.aggregates, self.aggregate_names
+            ),
         )
 
 
@@ -64,7 +69,9 @@ class Aggregate(Plan):
     @cached_property
     def schema(self) -> Schema:
         """Return the keys and the aggregates."""
-        return group_columns(self.keys, self.key_names, self.aggregates, self.aggregate_names)
+        return group_columns(
+            self.input, self.keys, self.key_names, self.aggregates, self.aggregate_names
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,9 +98,11 @@ class WindowAggregate(Plan):
     def schema(self) -> Schema:
         """Return the keys and the aggregates; keys that are event time stay so when final."""
         below = self.input.schema
-        columns = group_columns(self.keys, self.key_names, self.aggregates, self.aggregate_names)
+        columns = group_columns(
+            self.input, self.keys, self.key_names, self.aggregates, self.aggregate_names
+        )
         return tuple(
-            Column(column.name, column.type, nullable=column.nullable, time_attribute=time)
+            replace(column, time_attribute=time)
             for column, time in zip(
                 columns,
                 [
@@ -168,6 +177,7 @@ class Over(Plan):
 
 
 def group_columns(
+    below: Plan,
     keys: tuple[Expression, ...],
     key_names: tuple[str, ...],
     aggregates: tuple[AggregateCall, ...],
@@ -175,7 +185,15 @@ def group_columns(
 ) -> Schema:
     """Return the columns of groups: their keys, then their aggregates."""
     values: tuple[Expression | AggregateCall, ...] = (*keys, *aggregates)
+    columns = below.schema
+
+    def is_text_of_json(value: Expression | AggregateCall) -> bool:
+        if isinstance(value, AggregateCall):
+            chosen = value.argument if value.type == STRING else None
+            return chosen is not None and is_text_of_json(chosen)
+        return is_document(value, lambda index: columns[index].document)
+
     return tuple(
-        Column(name, value.type, nullable=value.nullable)
+        Column(name, value.type, nullable=value.nullable, document=is_text_of_json(value))
         for name, value in zip((*key_names, *aggregate_names), values, strict=True)
     )

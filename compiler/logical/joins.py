@@ -122,7 +122,7 @@ class Join(Plan):
         if self.time_range is not None:
             return (*left, *right)
         without_time = (*right,) if self.once else (*left, *right)
-        plain = (Column(each.name, each.type, nullable=each.nullable) for each in without_time)
+        plain = (each.without_time for each in without_time)
         return (*left, *plain) if self.once else (*plain,)
 
 
@@ -146,6 +146,7 @@ class Union(Plan):
                 nullable=column.nullable or any(other[i].nullable for other in others),
                 time_attribute=column.time_attribute
                 and all(other[i].time_attribute for other in others),
+                document=column.document and all(other[i].document for other in others),
             )
             for i, column in enumerate(first)
         )

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from fsql.compiler.expression import Call, Cast, ColumnRef, Expression, Literal
 from fsql.compiler.functions.coercion import coercible
+from fsql.compiler.functions.documents import is_document
 from fsql.compiler.functions.event_times import TIME_BEFORE
 from fsql.compiler.functions.time_zones import zone_of
 from fsql.compiler.logical.plan import Plan, time_type
@@ -75,7 +76,8 @@ class Project(Plan):
             )
             time = time and not (len(passed) > 1 and expression.nullable)
             nullable = expression.nullable and expression is not declared
-            columns.append(Column(name, expression.type, nullable=nullable, time_attribute=time))
+            document = is_document(expression, lambda index: below[index].document)
+            columns.append(Column(name, expression.type, nullable, time, document))
         return tuple(columns)
 
 
@@ -176,9 +178,7 @@ class AssignExpiry(Plan):
         type_ = time_type(self.input, self.time_column)
         return (
             *(
-                Column(each.name, each.type, nullable=each.nullable)
-                if index != self.time_column
-                else each
+                each.without_time if index != self.time_column else each
                 for index, each in enumerate(self.input.schema)
             ),
             Column("expires", type_, nullable=False, time_attribute=True),

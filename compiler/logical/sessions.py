@@ -69,10 +69,7 @@ class AssignSessions(Plan):
         own = self.sorted_type or self.input.schema[self.time_column].type
         bound = own if self.sorts else type_
         return (
-            *(
-                Column(column.name, column.type, nullable=column.nullable)
-                for column in self.input.schema
-            ),
+            *(column.without_time for column in self.input.schema),
             Column("window_start", bound, nullable=False),
             Column("window_end", bound, nullable=False, time_attribute=True),
             Column("window_time", type_, nullable=False, time_attribute=True),

@@ -48,7 +48,7 @@ from fsql.tests.reference.scalar_casts import (
     in_range,
     try_cast,
 )
-from fsql.tests.reference.scalar_json import JSON_FUNCTIONS, with_clauses
+from fsql.tests.reference.scalar_json import JSON_FUNCTIONS, text_of_documents, with_clauses
 from fsql.tests.reference.scalar_maps import MAP_FUNCTIONS, at_key
 from fsql.tests.reference.scalar_more import MORE_FUNCTIONS, MORE_OF_NULL
 from fsql.tests.reference.scalar_numbers import NUMBER_FUNCTIONS, to_places
@@ -123,6 +123,8 @@ def call(  # noqa: C901, PLR0911 - one a kind
             return decimal_result(expression, values)
         if function in COMPARISONS and {each.type.kind for each in arguments} == {Kind.DECIMAL}:
             return COMPARISONS[function](*rationals(expression, values))
+        if function == "json_of_documents":
+            return text_of_documents(values[0], arguments[0].type)
         if function == "json_string":
             return json_text(values[0], arguments[0].type)
         octets = [argument.type.kind is Kind.BYTES for argument in arguments]

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from fsql.compiler.sqltypes import STRING, Kind
 from fsql.tests.reference.failure import NOT_CASTABLE, FailureError
+from fsql.tests.reference.lines import json_text
 from fsql.tests.reference.scalar_casts import cast
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from fsql.compiler.expression import Value
     from fsql.compiler.sqltypes import SqlType
@@ -204,6 +205,19 @@ def json_extract_path_text(text: str, *steps: str) -> str | None:
     """Return the value at the end of the steps as a text."""
     found = at_steps(text, steps)
     return None if found is _MISSING else text_of(found)
+
+
+def text_of_documents(parts: Sequence[Any], type_: SqlType) -> str:
+    """Return an array, or a map, of documents as one document."""
+    texts = ["null" if part is None else part for part in parts]
+    if type_.kind is Kind.ARRAY:
+        return "[" + ",".join(texts) + "]"
+    whole = []
+    for key, value in parts:
+        name = json_text(key, type_.key)
+        name = name if name.startswith('"') else f'"{name}"'
+        whole.append(name + ":" + ("null" if value is None else value))
+    return "{" + ",".join(whole) + "}"
 
 
 JSON_FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {

@@ -33,6 +33,7 @@ from fsql.compiler.functions.aggregates import (
     aggregate_result,
 )
 from fsql.compiler.functions.coercion import coerce
+from fsql.compiler.functions.documents import as_document, has_document
 from fsql.compiler.functions.evaluate import constant_value
 from fsql.compiler.functions.python_aggregates import PythonAggregate
 from fsql.compiler.sqltypes import BOOLEAN, STRING, STRUCTURED, Kind
@@ -149,7 +150,9 @@ def complete_value(
     if name in OF_ENTRIES:
         collected = call("map_from_entries", collected)
     if name in _OF_JSON:
-        return call("json_string", collected)
+        value = _whole(arguments, written.arguments[-1])
+        documents = has_document(value, arguments.is_document)
+        return call("json_of_documents" if documents else "json_string", collected)
     if name not in _JOINED:
         return collected
     separator: Value = ","
@@ -275,10 +278,19 @@ def _argument(
     if len(written.arguments) > 1 and name == "COUNT":
         return _row_without_nulls([_whole(arguments, each) for each in written.arguments])
     if not isinstance(argument, syntax.Star):
-        return arguments.bind_and_check_size(argument)
+        value = arguments.bind_and_check_size(argument)
+        of_json = name in _OF_JSON and name not in OF_ENTRIES
+        return _document(arguments, value) if of_json else value
     if name != "COUNT" or argument.qualifier:
         raise refusal("E404", f"{name} does not take *", argument.span)
     return None
+
+
+def _document(arguments: ExpressionBinder, value: Expression) -> Expression:
+    """Return a value of an aggregate of JSON as a document, if it has one in it."""
+    if not has_document(value, arguments.is_document):
+        return value
+    return as_document(value, arguments.is_document, call)
 
 
 def _row_without_nulls(values: Sequence[Expression]) -> Expression:
@@ -301,6 +313,8 @@ def _entry(
             f"this is {key.type}",
         )
     value = _whole(arguments, written.arguments[1])
+    if written.name.parts[-1].name.upper() in _OF_JSON:
+        value = _document(arguments, value)
     if value.type.kind is Kind.NULL:
         raise refusal(
             "E401",

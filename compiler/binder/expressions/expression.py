@@ -101,6 +101,14 @@ class ExpressionBinder:
             if isinstance(part, ColumnRef):
                 self.spans.setdefault(part, span)
 
+    def is_document(self, column: int) -> bool:
+        """Return whether a column of the rows has texts of JSON."""
+        return any(
+            field.column.document
+            for field in self.scope.fields
+            if field.index == column and field.member is None
+        )
+
     def bind_and_check_size(self, expression: syntax.Expression) -> Expression:
         """Return the bound expression after checking its size.
 

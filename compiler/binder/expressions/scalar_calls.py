@@ -36,9 +36,9 @@ from fsql.compiler.diagnostics.near_names import near_name
 from fsql.compiler.expression import Call, Expression, Literal
 from fsql.compiler.functions.aggregates import AGGREGATES
 from fsql.compiler.functions.date_arithmetic import has_whole_days, unit_of
+from fsql.compiler.functions.documents import as_document, has_document
 from fsql.compiler.functions.evaluate import constant_value
-from fsql.compiler.functions.json_clauses import QUERIES
-from fsql.compiler.functions.json_functions import BUILDERS, DOCUMENTS
+from fsql.compiler.functions.json_functions import BUILDERS
 from fsql.compiler.functions.refused import OTHER_DIALECTS, WINDOW_BOUNDS
 from fsql.compiler.functions.table import CALLABLE, FUNCTIONS
 from fsql.compiler.sqltypes import DATE, INTEGER_RANGES, STRING, Kind
@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from fsql.compiler.binder.expressions.expression import ExpressionBinder
+    from fsql.compiler.functions.documents import Documents
     from fsql.compiler.functions.signature import Function
 
 
@@ -89,8 +90,12 @@ def bind_scalar(binder: ExpressionBinder, written: syntax.FunctionCall, name: st
     arguments = _bind_arguments(binder, function, written, name)
     spans = [argument.span for argument in written.arguments]
     other = of_postgres(name, arguments, spans, binder.zone)
-    if other is None and name == "ARRAY_LENGTH":
-        other = length_of_dimension(arguments)
+    if other is None:
+        other = (
+            length_of_dimension(arguments)
+            if name == "ARRAY_LENGTH"
+            else _unquoted(binder, function, arguments)
+        )
     if other is not None:
         return other
     if name in {"CONCAT", "CONCAT_WS"}:
@@ -101,12 +106,23 @@ def bind_scalar(binder: ExpressionBinder, written: syntax.FunctionCall, name: st
         return call("upper", call("to_hex", *arguments))
     if function.name == "element_at" and len(arguments) == 2:
         check_position(arguments[0], arguments[1], written.arguments[1].span)
-    prepared = _prepare_arguments(function, written, name, arguments)
+    prepared = _prepare_arguments(function, written, name, arguments, binder.is_document)
     made = _make_call(function, written, name, prepared, binder.zone)
     if function.name == "timestamp_add" and arguments[2].type.kind is Kind.DATE:
         unit = constant_value(arguments[0])
         return make_cast(made, DATE) if isinstance(unit, str) and has_whole_days(unit) else made
     return parts_of_text(arguments, made) if name == "STRING_TO_ARRAY" else made
+
+
+def _unquoted(
+    binder: ExpressionBinder, function: Function, arguments: list[Expression]
+) -> Expression | None:
+    """Return JSON_STRING of a value that is, or has in it, a document; None for other calls."""
+    if function.name != "json_string" or len(arguments) != 1:
+        return None
+    if not has_document(arguments[0], binder.is_document):
+        return None
+    return as_document(arguments[0], binder.is_document, call)
 
 
 def _bind_arguments(
@@ -127,7 +143,11 @@ def _bind_arguments(
 
 
 def _prepare_arguments(
-    function: Function, written: syntax.FunctionCall, name: str, arguments: list[Expression]
+    function: Function,
+    written: syntax.FunctionCall,
+    name: str,
+    arguments: list[Expression],
+    documents: Documents,
 ) -> list[Expression]:
     """Return the arguments of a call in the form that the function's signatures require.
 
@@ -146,7 +166,7 @@ def _prepare_arguments(
     elif function.name == "printf":
         arguments = printf_arguments(arguments, written)
     elif function.name in BUILDERS:
-        arguments = _documents(function, arguments, written)
+        arguments = _documents(function, arguments, written, documents)
     elif function.name in {"coalesce", "greatest", "least"} and arguments:
         spans = [argument.span for argument in written.arguments]
         arguments = unify(
@@ -190,7 +210,10 @@ def _check_field(arguments: Sequence[Expression], written: syntax.FunctionCall) 
 
 
 def _documents(
-    function: Function, arguments: list[Expression], written: syntax.FunctionCall
+    function: Function,
+    arguments: list[Expression],
+    written: syntax.FunctionCall,
+    documents: Documents,
 ) -> list[Expression]:
     """Return the arguments of JSON_OBJECT and similar functions, converted to JSON documents.
 
@@ -203,12 +226,11 @@ def _documents(
     made: list[Expression] = []
     for index, argument in enumerate(arguments):
         is_key = paired and index % 2 == 0
-        document = isinstance(argument, Call) and (
-            argument.function in DOCUMENTS
-            or (argument.function in QUERIES and argument.type == STRING)
-        )
-        if is_key or document or argument.type.kind is Kind.NULL:
+        if is_key or argument.type.kind is Kind.NULL:
             made.append(argument)
+            continue
+        if has_document(argument, documents):
+            made.append(as_document(argument, documents, call))
             continue
         value = make_call("json_string", argument)
         if value is None:

@@ -140,13 +140,14 @@ ENTRIES: Final[Mapping[str, ManualEntry]] = {
         "JSON_ARRAY_CONTAINS('[1, 2]', 2)",
     ),
     "json_string": entry(
-        "A value of any type as JSON, as in JSON output: BYTES are in Base64; but NaN and infinities are null.",
+        "A value of any type as JSON, as in JSON output: BYTES are in Base64; but NaN and infinities are null. A column of type JSON or JSONB, and the result of another function that gives JSON, are not quoted, also as fields of ROW(…) and STRUCT(…) and elements of ARRAY[…].",
         "JSON_STRING('a') = '\"a\"'",
         "JSON_STRING(ARRAY[1, NULL]) = '[1,null]'",
+        "JSON_STRING(JSON_OBJECT('a', 1)) = '{\"a\":1}'",
         "JSON_STRING(X'ff') = '\"/w==\"'",
     ),
     "json_object": entry(
-        "An object of keys and values; a value may be NULL, a pair without a key is skipped. Also `JSON_OBJECT(KEY 'a' VALUE 1)`; with `ABSENT ON NULL` at the end, pairs whose value is NULL are skipped as well. The result of another function that gives JSON is not quoted.",
+        "An object of keys and values; a value may be NULL, a pair without a key is skipped. Also `JSON_OBJECT(KEY 'a' VALUE 1)`; with `ABSENT ON NULL` at the end, pairs whose value is NULL are skipped as well. A column of type JSON or JSONB, and the result of another function that gives JSON, are not quoted.",
         "JSON_OBJECT('a', 1, 'b', NULL) = '{\"a\":1,\"b\":null}'",
         "JSON_OBJECT(KEY 'a' VALUE 1) = '{\"a\":1}'",
         "JSON_OBJECT('a', JSON_ARRAY(1)) = '{\"a\":[1]}'",

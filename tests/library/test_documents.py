@@ -1,0 +1,100 @@
+"""JSON in JSON is not quoted: columns of JSON, and results of functions that give it."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+import fsql
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+LINES = (
+    '{"k": "a", "j": {"b": [1, "x"]}}',
+    '{"k": "b", "j": "999"}',
+    '{"k": "c", "j": "no JSON"}',
+    '{"k": "d", "j": null}',
+)
+VALUES: list[object] = [{"b": [1, "x"]}, 999, "no JSON", None]
+
+
+@pytest.fixture
+def declared(tmp_path: Path) -> str:
+    (tmp_path / "t.jsonl").write_text("".join(f"{line}\n" for line in LINES))
+    path = tmp_path / "t.jsonl"
+    return (
+        f"CREATE TABLE t (k STRING, j JSONB) WITH ('connector' = 'file', 'path' = '{path}');"
+        " CREATE VIEW v AS SELECT k AS name, j AS doc FROM t WHERE k < 'z';\n"
+    )
+
+
+def texts(query: str) -> list[object]:
+    """Return what the documents of a query say; None where there is none."""
+    found = [row["r"] for row in fsql.sql(query).table().to_pylist()]
+    return [None if text is None else json.loads(text) for text in found]
+
+
+@pytest.mark.parametrize(
+    ("item", "shape"),
+    [
+        ("JSON_STRING(j)", lambda value: value),
+        ("TO_JSONB(j)", lambda value: value),
+        ("TO_JSON(COALESCE(j, JSON_OBJECT()))", lambda value: {} if value is None else value),
+        ("JSON_OBJECT(KEY 'o' VALUE j)", lambda value: {"o": value}),
+        ("JSON_BUILD_OBJECT('o', j, 'n', 1)", lambda value: {"o": value, "n": 1}),
+        ("JSON_ARRAY(j, 'x' NULL ON NULL)", lambda value: [value, "x"]),
+        ("JSON_STRING(ROW(j, 'x'))", lambda value: {"f1": value, "f2": "x"}),
+        ("TO_JSON(STRUCT(doc := j, k := 1))", lambda value: {"doc": value, "k": 1}),
+        ("TO_JSON(ARRAY[j, PARSE_JSON('[1]')])", lambda value: [value, [1]]),
+        ("JSON_OBJECT(KEY 'o' VALUE STRUCT(doc := j))", lambda value: {"o": {"doc": value}}),
+        ("JSON_STRING(CASE WHEN k = 'a' THEN j END)", None),
+    ],
+)
+def test_columns_of_json_are_not_quoted(declared: str, item: str, shape: object) -> None:
+    found = texts(f"{declared} SELECT {item} AS r FROM t")
+    expected = (
+        [VALUES[0], None, None, None] if shape is None else [shape(each) for each in VALUES]  # type: ignore[operator]
+    )
+    if item.startswith(("JSON_STRING(j", "TO_JSONB")):
+        expected[-1] = None
+    assert found == expected
+
+
+@pytest.mark.parametrize("source", ["t", "(SELECT name AS k, doc AS j FROM v)"])
+@pytest.mark.parametrize(
+    ("call", "value"),
+    [
+        ("JSONB_AGG(j ORDER BY k)", VALUES),
+        ("JSON_ARRAYAGG(j ORDER BY k)", VALUES[:3]),
+        ("JSONB_OBJECT_AGG(k, j)", dict(zip("abcd", VALUES, strict=True))),
+        ("JSON_OBJECTAGG(KEY k VALUE j)", dict(zip("abcd", VALUES, strict=True))),
+        ("JSON_AGG(JSON_OBJECT(KEY 'o' VALUE j) ORDER BY k)", [{"o": each} for each in VALUES]),
+        ("JSON_AGG(STRUCT(doc := j) ORDER BY k)", [{"doc": each} for each in VALUES]),
+    ],
+)
+def test_aggregates_of_json_do_not_quote(
+    declared: str, source: str, call: str, value: object
+) -> None:
+    assert texts(f"{declared} SELECT {call} AS r FROM {source}") == [value]
+
+
+def test_documents_stay_documents_through_a_query(declared: str) -> None:
+    query = (
+        "SELECT JSON_STRING(w.d) AS r FROM"
+        " (SELECT MAX(j) AS d, k FROM t GROUP BY k UNION ALL SELECT PARSE_JSON('{}'), 'z') AS w"
+        " JOIN t ON t.k = w.k WHERE t.k = 'a'"
+    )
+    assert texts(declared + query) == [VALUES[0]]
+
+
+def test_texts_are_quoted() -> None:
+    query = "SELECT JSON_OBJECT(KEY 'a' VALUE '[1]', KEY 'b' VALUE JSON_STRING('[1]')) AS r"
+    assert texts(query) == [{"a": "[1]", "b": "[1]"}]
+    assert texts("SELECT JSON_AGG(x) AS r FROM (VALUES ('[1]')) AS t(x)") == [["[1]"]]
+    assert texts("SELECT JSON_QUOTE(JSON_ARRAY(1)) AS r") == ["[1]"]
+    assert texts("SELECT JSON_STRING(JSON_STRING(JSON_OBJECT(KEY 'k' VALUE 'v'))) AS r") == [
+        {"k": "v"}
+    ]
