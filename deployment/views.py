@@ -118,6 +118,7 @@ def causes(view: JobView) -> Iterator[str]:
         yield "its disk is full: snapshots, its status and its log are not written until there is space"
     if state == "failed" and view.error is not None:
         yield f"it failed: {_text(view.error)}"
+        yield from (f"help: {each}" for each in view.error.diagnostics[0].helps)
         yield f"it is not restarted automatically: fsql restart {view.deployment.name}"
     elif state == "waiting" and view.restarts is not None:
         failures = view.restarts.failures
