@@ -94,11 +94,12 @@ _on_text("word-count", "lines of 300 words")
 @state_mib("MiB of state before the measurement starts.")
 @number("--kills", "Number of kills.", 3)
 @choice("--kill", ("worker", "coordinator"), "Process to kill.")
+@choice("--by", ("kill", "stop", "pause"), "SIGKILL; SIGSTOP; or SIGSTOP, and SIGCONT 7 s later.")
 @picture()
 @workers("Number of workers.", default=2)
 @pass_reporter
 def recovery(reporter: Reporter, picture: TextIO | None, **flags: Any) -> None:  # noqa: ANN401
-    """Kill workers or the coordinator with SIGKILL while documents flow; report how long output stops.
+    """Kill or stop workers or the coordinator while documents flow; report how long output stops.
 
     For each kill: milliseconds from it until the loss was known, all workers were there again, outputs had
     answered, state was loaded, the first new row was there, and documents did not wait for others any more.
@@ -111,7 +112,7 @@ def recovery(reporter: Reporter, picture: TextIO | None, **flags: Any) -> None: 
     print_measurements(reporter, recovered.fields())
     if picture is not None:
         run = recovered.run
-        kills = [Mark(at - run.start, "kill -9") for at in recovered.kills]
+        kills = [Mark(at - run.start, flags["by"]) for at in recovered.kills]
         title = f"latency, {flags['rate']} documents a second, {flags['workers']} workers"
         click.echo(latency_svg(title, run.due - run.start, run.late_ms, kills), picture, nl=False)
 

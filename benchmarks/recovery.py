@@ -1,4 +1,7 @@
-"""The cost of losing a worker or the coordinator: `kill -9` while documents flow, and how long output stops.
+"""The cost of losing a worker or the coordinator while documents flow, and how long output stops.
+
+The process is killed, stopped for good, or stopped for `PAUSE_SECONDS`: longer than the failure timeout
+and shorter than what the launcher bears.
 
 Documents go on falling due while the job recovers, so what is measured is what a consumer would see.  The
 index is one of many shelves, so there is much to remember; a backlog fills it before the clock starts.
@@ -9,6 +12,7 @@ from __future__ import annotations
 import os
 import signal
 import time
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Literal
 
@@ -30,13 +34,14 @@ _FIRST_KILL: Final = 0.3
 _LAST_KILL: Final = 0.8
 """Between these parts of the time workers are killed."""
 _POLL_SECONDS: Final = 0.005
+PAUSE_SECONDS: Final = 7.0
 _CAUGHT_UP_MS: Final = 20.0
 """A document that is out so soon does not wait for others any more."""
 
 
 @dataclass(frozen=True, slots=True)
 class Harm:
-    """The parameters of a run, and how often which process is killed."""
+    """The parameters of a run, and how often what is done to which process."""
 
     rate: int
     seconds: float
@@ -45,6 +50,7 @@ class Harm:
     state_mib: int
     kills: int
     kill: Literal["worker", "coordinator"] = "worker"
+    by: Literal["kill", "stop", "pause"] = "kill"
 
 
 @dataclass(slots=True)
@@ -62,20 +68,26 @@ class _Killer:
             time.sleep(max(0.0, start + float(part) * self.harm.seconds - time.monotonic()))
             job.sample()
             if self.harm.kill == "coordinator":
-                self._kill_coordinator(job)
+                self._harm_coordinator(job)
                 continue
             workers = sorted(job.workers())
-            self._kill_process(workers[number % len(workers)])
+            self._harm_process(workers[number % len(workers)])
 
-    def _kill_process(self, pid: int) -> None:
+    def _harm_process(self, pid: int) -> None:
         # The time is taken before: the run may react before this process goes on.
         self.at.append(time.monotonic())
-        os.kill(pid, signal.SIGKILL)
+        os.kill(pid, signal.SIGKILL if self.harm.by == "kill" else signal.SIGSTOP)
+        if self.harm.by == "pause":
+            time.sleep(PAUSE_SECONDS)
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGCONT)
 
-    def _kill_coordinator(self, job: JobProcess) -> None:
-        """Kill the coordinator; its loss is known when another one is started."""
+    def _harm_coordinator(self, job: JobProcess) -> None:
+        """Harm the coordinator; its loss is known when another one is started."""
         [coordinator] = job.coordinators()
-        self._kill_process(coordinator)
+        self._harm_process(coordinator)
+        if self.harm.by == "pause":
+            return
         while job.is_running() and job.coordinators() in ([], [coordinator]):
             time.sleep(_POLL_SECONDS)
         self.known[self.at[-1]] = time.monotonic()
@@ -87,7 +99,7 @@ class Recovered:
 
     run: PacedRun
     kills: Sequence[float]
-    kill: str
+    harm: Harm
     known: Mapping[float, float]
 
     def fields(self) -> Iterator[dict[str, Any]]:
@@ -95,7 +107,8 @@ class Recovered:
         for kill in self.kills:
             yield {
                 "benchmark": "recovery",
-                "kill": self.kill,
+                "kill": self.harm.kill,
+                "by": self.harm.by,
                 "killed_s": round(kill - self.run.start, 3),
             } | {
                 name: None if at is None else round((at - kill) * 1000)
@@ -146,4 +159,4 @@ def recover(harm: Harm) -> Recovered:
         parameters=(("shelves", _SHELVES),),
         backlog=(harm.state_mib << 20) // _STATE_BYTES_OF_A_DOCUMENT,
     )
-    return Recovered(run_paced(paced, killer), killer.at, harm.kill, killer.known)
+    return Recovered(run_paced(paced, killer), killer.at, harm, killer.known)
