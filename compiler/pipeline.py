@@ -21,15 +21,17 @@ from fsql.compiler.parser import parse_script
 from fsql.compiler.records import dataclass
 from fsql.compiler.rules import PASSES
 from fsql.compiler.rules.driver import run_passes
+from fsql.compiler.rules.prune_columns.demand import columns_read
 from fsql.compiler.surroundings import NO_SURROUNDINGS
 from fsql.compiler.text.source import SourceText
 from fsql.compiler.verify.logical import verify_logical
 from fsql.compiler.window_values import with_window_values
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from fsql.compiler.binder.catalog import Catalog
+    from fsql.compiler.binder.script import BoundScript
     from fsql.compiler.binder.source_spans import SourceSpans
     from fsql.compiler.connectors import Declarations
     from fsql.compiler.diagnostics import Diagnostic
@@ -92,10 +94,20 @@ def compile_script(
         script,
         bound.job,
         bound.inspections,
-        bound.warnings,
+        (*_of_used_columns(bound), *bound.warnings),
         bound.source_spans,
         bound.catalog,
     )
+
+
+def _of_used_columns(bound: BoundScript) -> Iterator[Diagnostic]:
+    """Yield the warnings about columns that the job uses."""
+    used = columns_read(bound.job) if bound.of_columns else {}
+    for table, warning, notes in bound.of_columns:
+        of_table = used.get(table, frozenset())
+        texts = tuple(note.text for note in notes if note.column in of_table)
+        if texts:
+            yield replace(warning, notes=texts)
 
 
 def apply_rules(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from fsql.compiler.records import dataclass
 
@@ -38,3 +38,10 @@ class Column:
 
 
 Schema = tuple[Column, ...]
+
+
+class InferenceNote(NamedTuple):
+    """Why an inferred column has the type that takes any value."""
+
+    column: str
+    text: str

@@ -13,19 +13,17 @@ if TYPE_CHECKING:
 
     from fsql.compiler.connectors import Options
     from fsql.compiler.functions.python_functions import Load
+    from fsql.compiler.schema import InferenceNote
     from fsql.compiler.syntax import PhysicalColumn, TableOption
     from fsql.compiler.text.source import Span
 
 
 class Inferred(NamedTuple):
-    """What the input of a table says about it: its columns, options that are not given, and notes.
-
-    A note says why a column has the type that takes any value.
-    """
+    """What the input of a table says about it: its columns, options that are not given, and notes."""
 
     columns: tuple[PhysicalColumn, ...]
     options: tuple[TableOption, ...]
-    notes: tuple[str, ...] = ()
+    notes: tuple[InferenceNote, ...] = ()
 
 
 Infer: TypeAlias = "Callable[[str, Options, Span], Inferred]"

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 
 _SMALL: Final = (pa.int8(), pa.int16(), pa.int32(), pa.uint8(), pa.uint16())
 _UNSIGNED: Final = (pa.uint8(), pa.uint16(), pa.uint32(), pa.uint64())
+_SIGNED: Final = (pa.int8(), pa.int16(), pa.int32(), pa.int64())
 _FITTING: Final = {
     Kind.BOOLEAN: (pa.bool_(),),
     Kind.TINYINT: _SMALL[:1],
@@ -52,9 +53,9 @@ _FITTING: Final = {
     Kind.USMALLINT: _UNSIGNED[:2],
     Kind.UINT: _UNSIGNED[:3],
     Kind.UBIGINT: _UNSIGNED,
-    Kind.FLOAT: (*_SMALL[:2], pa.uint8(), pa.uint16(), pa.float16(), pa.float32()),
-    Kind.DOUBLE: (*_SMALL, pa.uint32(), pa.float16(), pa.float32(), pa.float64()),
-    Kind.STRING: (pa.string(), pa.large_string()),
+    Kind.FLOAT: (*_UNSIGNED, *_SIGNED, pa.float16(), pa.float32()),
+    Kind.DOUBLE: (*_UNSIGNED, *_SIGNED, pa.float16(), pa.float32(), pa.float64()),
+    Kind.STRING: (pa.string(), pa.large_string(), pa.bool_(), *_UNSIGNED, *_SIGNED),
     Kind.BYTES: (pa.binary(), pa.large_binary()),
     Kind.INTERVAL: (pa.int64(), pa.duration("us")),
 }
@@ -80,6 +81,8 @@ _NARROW: Final = {
     **dict.fromkeys((Kind.UINT, Kind.UBIGINT), _INTS),
 }
 """The types that some formats do not have, with the integers of these formats that are read as them."""
+_INTEGER_MAX: Final = {Kind.FLOAT: 1 << 24, Kind.DOUBLE: 1 << 53}
+"""Up to this absolute value all integers are values of the type."""
 
 
 def fits(  # noqa: C901, PLR0911 - one for each kind
@@ -103,10 +106,14 @@ def fits(  # noqa: C901, PLR0911 - one for each kind
         is_list = pa.types.is_list(found) or pa.types.is_large_list(found)
         return is_list and fits(found.value_type, declared.element, narrow=narrow)
     if declared.fields:
-        return pa.types.is_struct(found) and all(
-            (index := found.get_field_index(name)) >= 0
-            and fits(found.field(index).type, each, narrow=narrow)
-            for name, each in declared.fields
+        indexes = (
+            [found.get_field_index(name) for name, _ in declared.fields]
+            if pa.types.is_struct(found)
+            else []
+        )
+        return any(index >= 0 for index in indexes) and all(
+            index < 0 or fits(found.field(index).type, each, narrow=narrow)
+            for index, each in zip(indexes, declared.field_types, strict=True)
         )
     if declared.kind is Kind.DECIMAL:
         return _decimal_fits(found, declared)
@@ -118,6 +125,8 @@ def fits(  # noqa: C901, PLR0911 - one for each kind
         return pa.types.is_time(found)
     if pa.types.is_fixed_size_binary(found):
         return declared.kind is Kind.BYTES
+    if declared.kind is Kind.STRING and (pa.types.is_decimal(found) or pa.types.is_date32(found)):
+        return True
     if pa.types.is_dictionary(found):
         return declared.kind in TEXTUAL and fits(found.value_type, declared)
     if narrow and declared.kind in _NARROW:
@@ -154,7 +163,7 @@ def convert(  # noqa: C901, PLR0911 - one for each kind
         offsets = pa.array(np.append(0, np.cumsum(lengths)), pa.int32())
         return pa.ListArray.from_arrays(offsets, elements, mask=lists.is_null())
     if declared.fields:
-        children = [convert(pc.struct_field(array, [n]), each) for n, each in declared.fields]
+        children = [convert(_field(array, n), each) for n, each in declared.fields]
         missing = array.is_null().to_numpy(zero_copy_only=False)
         return struct_of(children, declared, missing)
     array = decode_dictionary(array)
@@ -172,9 +181,28 @@ def convert(  # noqa: C901, PLR0911 - one for each kind
         return octets_of_binary(array)
     if declared.kind is Kind.STRING:
         return _valid_text(array.cast(pa.string()))
+    if declared.kind in _INTEGER_MAX and pa.types.is_integer(array.type):
+        array = _exact_in(array, _INTEGER_MAX[declared.kind])
     if declared.kind in _NARROW and (array.type in _INTS or pa.types.is_decimal(array.type)):
         array = _inside_range(array, declared)
     return array.cast(arrow_type(declared))
+
+
+def _field(array: pa.StructArray, name: str) -> pa.Array:
+    """Return a field of rows; NULL if the file does not have it."""
+    if array.type.get_field_index(name) < 0:
+        return pa.nulls(len(array))
+    return pc.struct_field(array, [name])
+
+
+def _exact_in(array: pa.Array, greatest: int) -> pa.Array:
+    """Return integers, with NULL for those whose absolute value exceeds `greatest`."""
+    if array.type.bit_width <= greatest.bit_length() - 1:
+        return array
+    inside = pc.less_equal(array, pa.scalar(greatest, array.type))
+    if pa.types.is_signed_integer(array.type):
+        inside = pc.and_(inside, pc.greater_equal(array, pa.scalar(-greatest, array.type)))
+    return pc.if_else(inside, array, pa.scalar(None, array.type))
 
 
 def is_short(texts: pa.DictionaryArray) -> bool:
@@ -224,6 +252,9 @@ def faults(
         elif column.type.contains(Kind.TIME):
             reason = "the time is not within a day"
             yield row, MalformedError(INVALID_TIMESTAMP, reason, column.name)
+        elif column.type.contains(*_INTEGER_MAX):
+            reason = f"an integer in the column has more digits than {column.type} keeps"
+            yield row, MalformedError(NUMBER_OUT_OF_RANGE, reason, column.name)
         elif column.type.contains(*_NARROW):
             reason = f"a number in the column exceeds {column.type}"
             yield row, MalformedError(NUMBER_OUT_OF_RANGE, reason, column.name)
@@ -249,7 +280,7 @@ def _find_unconverted(given: pa.Array, converted: pa.Array, declared: SqlType) -
         pc.and_(given.is_valid(), converted.is_null()).to_numpy(zero_copy_only=False).copy()
     )
     for index, (name, each) in enumerate(declared.fields):
-        inside = pc.struct_field(given, [name]), pc.struct_field(converted, [index])
+        inside = _field(given, name), pc.struct_field(converted, [index])
         unconverted |= _find_unconverted(*inside, each)
     if declared.kind is Kind.MAP:
         # Such values can only be found before the entries are sorted.

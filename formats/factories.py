@@ -6,7 +6,7 @@ The modules of a format are imported on demand: a job imports only the formats t
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Protocol, Self, TypeAlias, cast
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 
     from fsql.compiler.connectors import Options
     from fsql.compiler.logical import SinkTable
-    from fsql.compiler.schema import Schema
+    from fsql.compiler.schema import InferenceNote, Schema
     from fsql.formats.lines import LineDecoder, LineEncoder
     from fsql.formats.settings import Settings
     from fsql.runtime.ports import Release, SourceOffset, SplitReader
 
-InferredColumns: TypeAlias = "tuple[Schema, Options, tuple[str, ...]]"
+InferredColumns: TypeAlias = "tuple[Schema, Options, tuple[InferenceNote, ...]]"
 """Columns, options that the input shows, and notes about columns."""
 
 
@@ -86,15 +86,16 @@ def infer_line_columns(samples: Sequence[bytes], settings: Settings) -> Inferred
     return cast("InferredColumns", module.infer_columns(samples, settings))
 
 
-def infer_file_columns(path: Path, settings: Settings) -> Schema:
-    """Return the columns of a file with its own structure.
+def infer_file_columns(
+    paths: Sequence[Path], settings: Settings
+) -> tuple[Schema, tuple[InferenceNote, ...]]:
+    """Return the columns of files with their own structure, and notes about columns that no type holds.
 
     Raises:
         NotInferredError: if they cannot be inferred.
     """
     module: Any = _module(settings, "inferred")
-    columns: Schema = module.infer_file_columns(path)
-    return columns
+    return cast("tuple[Schema, tuple[InferenceNote, ...]]", module.infer_file_columns(paths))
 
 
 class FileSplit(Protocol):
@@ -102,6 +103,16 @@ class FileSplit(Protocol):
 
     name: str
     path: Path
+
+    def column_types(self) -> dict[str, str]:
+        """Return the columns of the file with the names of their types.
+
+        Raises:
+            FsqlError: E531, if it cannot be opened.
+        """
+
+    def with_elsewhere(self, names: frozenset[str]) -> Self:
+        """Return the split of one of several files, which have the columns with these names."""
 
     def open(self, source_offset: SourceOffset | None = None) -> SplitReader:
         """Return a reader at the first row, or at the source offset of another reader.

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 from fsql.compiler.functions.dates import parse_date
 from fsql.compiler.functions.failure import RowFailure
 from fsql.compiler.functions.timestamps import parse_timestamp
+from fsql.compiler.schema import Column, InferenceNote
 from fsql.compiler.sqltypes import (
     BIGINT,
     BIGINT_MAX,
@@ -34,6 +35,8 @@ from fsql.compiler.sqltypes import (
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from fsql.compiler.schema import Schema
 
 _EXPONENT_MAX: Final = 400
 """A number with more digits after or before its point is outside the range of all types."""
@@ -176,6 +179,17 @@ def common(one: Seen, other: Seen) -> Seen:  # noqa: PLR0911 - one for each pair
 def fields_seen(fields: Mapping[str, Seen]) -> Fields:
     """Return what is known of objects with these fields."""
     return Fields(tuple(fields.items()))
+
+
+def inferred_schema(types: Mapping[str, Seen]) -> tuple[Schema, tuple[InferenceNote, ...]]:
+    """Return columns with these values, and notes about those without a common type."""
+    columns: list[Column] = []
+    notes: list[InferenceNote] = []
+    for name, seen in types.items():
+        texts: list[str] = []
+        columns.append(Column(name, declared_type(seen, name, texts)))
+        notes += [InferenceNote(name, text) for text in texts]
+    return tuple(columns), tuple(notes)
 
 
 def declared_type(seen: Seen, name: str, notes: list[str]) -> SqlType:  # noqa: PLR0911

@@ -20,7 +20,7 @@ from fsql.compiler.records import dataclass
 from fsql.formats.malformed import EXCERPT_BYTES
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     from numpy.typing import NDArray
 
@@ -190,11 +190,21 @@ class LineDecoder(Protocol):
     def has_header(self) -> bool:
         """Return whether the first line is not a row but has the column names."""
 
-    def take_header(self, header: bytes, source: str, *, ordered: bool) -> None:
+    def header_names(self, header: bytes, source: str) -> list[str]:
+        """Return the names in the first line of the file `source`.
+
+        Raises:
+            FsqlError: E543, if it is malformed.
+        """
+
+    def take_header(
+        self, header: bytes, source: str, *, ordered: bool, elsewhere: Collection[str] = ()
+    ) -> None:
         """Read the first line of `source`, which names it in messages.
 
         If `ordered`, its columns must be those of the table, in their order: after a failure a stream is
-        resumed in the middle, where the header is not available.
+        resumed in the middle, where the header is not available.  Otherwise columns that are named by
+        `elsewhere` may be missing; their values are NULL.
 
         Raises:
             FsqlError: E543, if the columns cannot be found by it.
@@ -260,9 +270,15 @@ class SingleLineDecoder:
         """Return None: each line is a record."""
         return None
 
-    def take_header(self, header: bytes, source: str, *, ordered: bool) -> None:
+    def header_names(self, header: bytes, source: str) -> list[str]:
         """Raise an error: this is never called."""
-        raise AssertionError((header, source, ordered))
+        raise AssertionError((header, source))
+
+    def take_header(
+        self, header: bytes, source: str, *, ordered: bool, elsewhere: Collection[str] = ()
+    ) -> None:
+        """Raise an error: this is never called."""
+        raise AssertionError((header, source, ordered, elsewhere))
 
 
 class LineEncoder(Protocol):

@@ -17,7 +17,7 @@ from fsql.formats.malformed import (
 from fsql.runtime.dictionaries import decode_dictionary
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Collection, Iterator, Sequence
 
     from fsql.compiler.schema import Schema
     from fsql.formats.lines import DecodedRows, LineDecoder, LineJoiner, Lines, RecordCutter
@@ -69,9 +69,15 @@ class ChangeDecoder:
         """See `LineDecoder`."""
         return self._decoder.make_joiner()
 
-    def take_header(self, header: bytes, source: str, *, ordered: bool) -> None:
+    def header_names(self, header: bytes, source: str) -> list[str]:
         """See `LineDecoder`."""
-        self._decoder.take_header(header, source, ordered=ordered)
+        return self._decoder.header_names(header, source)
+
+    def take_header(
+        self, header: bytes, source: str, *, ordered: bool, elsewhere: Collection[str] = ()
+    ) -> None:
+        """See `LineDecoder`."""
+        self._decoder.take_header(header, source, ordered=ordered, elsewhere=elsewhere)
 
     def document_cutter(self, start: bytes, *, whole: bool) -> RecordCutter | None:
         """See `LineDecoder`."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final, Self
 
 import numpy as np
@@ -19,6 +20,7 @@ from fsql.compiler.records import dataclass
 from fsql.compiler.sqltypes import Kind
 from fsql.formats.arrow_columns import convert, faults, fits, with_dictionary, without
 from fsql.formats.operations import malformed_changes
+from fsql.runtime.arrow_schema import sql_type_of
 from fsql.runtime.arrow_types import arrow_type
 from fsql.runtime.ports import Chunk, DeadLetter
 
@@ -49,6 +51,8 @@ class WholeFileSplit(ABC):
     """The names of the columns whose malformed values are NULL."""
     required: tuple[int, ...] = ()
     """The columns that only rows that are removed may lack."""
+    elsewhere: frozenset[str] = frozenset()
+    """The names of the columns that other files of the table have; one that this one lacks is NULL."""
 
     @classmethod
     def of_table(
@@ -78,6 +82,7 @@ class WholeFileSplit(ABC):
             read=self.read,
             nulled=self.nulled,
             required=self.required,
+            elsewhere=self.elsewhere,
         )
         return self._reader(columns, source_offset)
 
@@ -88,6 +93,18 @@ class WholeFileSplit(ABC):
             FsqlError: E531, if it cannot be opened; E543, if it lacks columns.
         """
         self.open().close()
+
+    @abstractmethod
+    def column_types(self) -> dict[str, str]:
+        """Return the columns of the file with the names of their types.
+
+        Raises:
+            FsqlError: E531, if it cannot be opened.
+        """
+
+    def with_elsewhere(self, names: frozenset[str]) -> Self:
+        """Return the split of one of several files, which have the columns with these names."""
+        return replace(self, elsewhere=names)
 
     @abstractmethod
     def _reader(self, columns: ReadColumns, source_offset: SourceOffset | None) -> SplitReader:
@@ -106,12 +123,16 @@ class ReadColumns:
         read: frozenset[str] | None = None,
         nulled: frozenset[str] = frozenset(),
         required: Sequence[int] = (),
+        elsewhere: frozenset[str] = frozenset(),
     ) -> None:
         """Read the columns named by `read`, by default all; the others are NULL.
 
         With `changes` the first column is the kind of change, and only rows that are removed may lack the
-        columns `required`.  Malformed values of columns named by `nulled` are NULL.
+        columns `required`.  Malformed values of columns named by `nulled` are NULL, and so are columns named
+        by `elsewhere` that the file does not have.
         """
+        self._elsewhere = elsewhere
+        self._absent: frozenset[str] = frozenset()
         self._path = path
         self._columns = columns
         self._changes = changes
@@ -125,8 +146,8 @@ class ReadColumns:
 
     @property
     def names(self) -> list[str]:
-        """Return the names of the columns that are read."""
-        return [column.name for column in self._read]
+        """Return the names of the columns that are read, and that the file has."""
+        return [column.name for column in self._read if column.name not in self._absent]
 
     @property
     def declared_names(self) -> list[str]:
@@ -135,8 +156,9 @@ class ReadColumns:
 
     @property
     def texts(self) -> list[str]:
-        """Return the names of the columns of texts that are read."""
-        return [column.name for column in self._read if column.type.kind is Kind.STRING]
+        """Return the names of the columns of texts that are read, and that the file has."""
+        texts = {column.name for column in self._read if column.type.kind is Kind.STRING}
+        return [name for name in self.names if name in texts]
 
     def check(self, schema: Mapping[str, pa.DataType], *, narrow: bool = False) -> None:
         """Check that a file with the columns of `schema` has those of the table; `narrow` is of `fits`.
@@ -144,7 +166,14 @@ class ReadColumns:
         Raises:
             FsqlError: E543, if it does not.
         """
+        names = {column.name for column in self._columns}
+        self._absent = frozenset(names & self._elsewhere).difference(schema)
+        if names and self._absent == names:
+            help_ = "name other files, or declare columns of this one, too"
+            raise columns_error(self._path, "it has none of the columns of the table", help_)
         for column in self._columns:
+            if column.name in self._absent:
+                continue
             if column.name not in schema:
                 near = near_name(column.name, list(schema))
                 help_ = (
@@ -154,13 +183,18 @@ class ReadColumns:
                 )
                 raise columns_error(self._path, f'it has no column "{column.name}"', help_)
             type_ = schema[column.name]
-            if not fits(type_, column.type, narrow=narrow):
+            if column in self._read and not fits(type_, column.type, narrow=narrow):
                 reason = (
                     f'its column "{column.name}" is {type_}, which is not read as {column.type}'
                 )
-                raise columns_error(
-                    self._path, reason, "declare the column with a type that holds its values"
+                holds = sql_type_of(type_)
+                readable = holds is not None and fits(type_, holds, narrow=narrow)
+                help_ = (
+                    f'declare "{column.name}" as {holds}'
+                    if readable
+                    else "leave the column out of the query: no type has its values"
                 )
+                raise columns_error(self._path, reason, help_)
 
     def chunk(self, part: pa.RecordBatch, first: int, bytes_read: int) -> Chunk:
         """Return consecutive rows of the file, the first of which has the number `first`."""
@@ -171,7 +205,8 @@ class ReadColumns:
             if column not in self._read:
                 columns.append(pa.nulls(part.num_rows, arrow_type(column.type)))
                 continue
-            given = part.column(column.name)
+            absent = column.name in self._absent
+            given = pa.nulls(part.num_rows) if absent else part.column(column.name)
             converted = with_dictionary(given, column.type)
             if converted is None:
                 converted = convert(given, column.type)

@@ -15,7 +15,7 @@ from fsql.connectors.opening import infer_columns
 
 if TYPE_CHECKING:
     from fsql.compiler.connectors import Options
-    from fsql.compiler.schema import Schema
+    from fsql.compiler.schema import InferenceNote, Schema
     from fsql.compiler.surroundings import Infer, Inferred
     from fsql.compiler.text.source import Span
     from fsql.job.script import Script
@@ -29,7 +29,7 @@ def column_inference(script: Script, found: dict[str, str]) -> Infer:
 
     def infer(name: str, options: Options, span: Span) -> Inferred:
         declaration = script.columns.get(name)
-        notes: tuple[str, ...] = ()
+        notes: tuple[InferenceNote, ...] = ()
         if declaration is None:
             columns, shown, notes = infer_columns(options, ConnectorContext(script.base_directory))
             declaration = _declaration(columns, shown)

@@ -6,7 +6,7 @@ Only files are checked: a stream can be read only once, by the job.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
 
 import msgspec
 
@@ -14,7 +14,9 @@ from fsql.compiler.diagnostics import Diagnostic, FsqlError, Label
 from fsql.compiler.diagnostics.near_names import edit_distance, near_name
 from fsql.compiler.functions.timestamps import format_timestamp
 from fsql.compiler.logical import has_expiring_rows, has_late_rows, operators
+from fsql.compiler.rules.prune_columns.demand import columns_read
 from fsql.compiler.sqltypes import Kind
+from fsql.connectors.file.evolution import file_differences
 from fsql.connectors.file.look_ahead import file_of
 from fsql.connectors.file.metadata import record_columns
 from fsql.connectors.settings import settings_of
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
 
     from fsql.compiler.logical import Insert, Table
     from fsql.compiler.schema import Column
+    from fsql.connectors.file.evolution import TypedFile
     from fsql.formats.json.time_units import Unit
     from fsql.job.compilation import Compiled
     from fsql.job.sources import Splits
@@ -130,6 +133,27 @@ def first_row_warnings(compiled: Compiled, splits: Splits) -> list[Diagnostic]:
                             warnings.append(warning)
                 warnings += _unit_warnings(table, rows, split.name)
     return warnings
+
+
+def file_difference_warnings(compiled: Compiled, splits: Splits) -> Iterator[Diagnostic]:
+    """Yield a warning about each table whose files have different columns.
+
+    Raises:
+        FsqlError: E531, E535 or E543, if columns cannot be read.
+    """
+    used = columns_read(compiled.bound)
+    for table in compiled.job.tables:
+        files = [file_of(split) for split in splits[table.ordinal]]
+        typed = [file for file in files if hasattr(file, "column_types")]
+        if len(typed) < len(files) or len(files) == 1:
+            continue
+        columns = [each for each in record_columns(table) if each.name in used[table.name]]
+        notes = tuple(file_differences(tuple(columns), cast("Sequence[TypedFile]", typed)))
+        if notes:
+            message = f'the files of table "{table.name}" have different columns'
+            span = option_span(compiled.syntax, table.name, "path")
+            label = None if span is None else Label(span)
+            yield Diagnostic("W508", message, label, notes=notes)
 
 
 def _first_rows(table: Table, split: Split) -> list[tuple[int, dict[str, object]]]:
@@ -269,7 +293,12 @@ def _images(rows: list[tuple[int, dict[str, object]]]) -> list[tuple[int, dict[s
 
 def warnings_of(compiled: Compiled, splits: Splits) -> Sequence[Diagnostic]:
     """Return all warnings of a job that is about to run."""
-    return (*compiled.warnings, *unkept_rows(compiled), *first_row_warnings(compiled, splits))
+    return (
+        *compiled.warnings,
+        *unkept_rows(compiled),
+        *first_row_warnings(compiled, splits),
+        *file_difference_warnings(compiled, splits),
+    )
 
 
 def time_warnings(

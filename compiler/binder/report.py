@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from fsql.compiler.diagnostics import Diagnostic, Label
 from fsql.compiler.diagnostics.near_names import near_name
@@ -17,6 +17,7 @@ from fsql.compiler.diagnostics.near_names import near_name
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
+    from fsql.compiler.schema import InferenceNote
     from fsql.compiler.syntax import Identifier
     from fsql.compiler.text.source import SourceText, Span
 
@@ -41,6 +42,14 @@ class Abandoned(Exception):  # noqa: N818 - not an error by itself
     """A part of the script depends on a refused part, whose refusal has been recorded already."""
 
 
+class ColumnWarning(NamedTuple):
+    """A warning about columns of a table, which is for those that the job uses; each note is of a column."""
+
+    table: str
+    diagnostic: Diagnostic
+    notes: tuple[InferenceNote, ...]
+
+
 class Report:
     """The diagnostics of one script, in the order in which they were found."""
 
@@ -48,6 +57,7 @@ class Report:
         self._source = source
         self.errors: list[Diagnostic] = []
         self.warnings: list[Diagnostic] = []
+        self.of_columns: list[ColumnWarning] = []
         self._refusals_count = 0
 
     @property

@@ -31,7 +31,7 @@ from fsql.compiler.binder.expressions.time_zone import zone_of_script
 from fsql.compiler.binder.insert import bind_insert, bind_select_statement, output_spans
 from fsql.compiler.binder.limits import check_ordinals
 from fsql.compiler.binder.query import bind_query
-from fsql.compiler.binder.report import Abandoned, Refusal, Report, refusal
+from fsql.compiler.binder.report import Abandoned, ColumnWarning, Refusal, Report, refusal
 from fsql.compiler.binder.scope import names_text
 from fsql.compiler.binder.source_spans import SourceSpans
 from fsql.compiler.binder.tables import simple_name
@@ -65,7 +65,8 @@ _STACK_DEPTH: Final = 10_000
 class BoundScript:
     """A bound script: its job, its warnings, and the spans of its parts.
 
-    `inspections` are those of SHOW, DESCRIBE and EXPLAIN.  `catalog` has what can be named at the end.
+    `inspections` are those of SHOW, DESCRIBE and EXPLAIN.  `catalog` has what can be named at the end,
+    `of_columns` the warnings that depend on which columns the job uses.
     """
 
     job: Job
@@ -73,6 +74,7 @@ class BoundScript:
     warnings: tuple[Diagnostic, ...]
     source_spans: SourceSpans
     catalog: Catalog
+    of_columns: tuple[ColumnWarning, ...]
 
 
 def bind(
@@ -105,7 +107,7 @@ def bind(
         raise FsqlError(report.errors, script.source)
     warn_of_rounding_casts(script, source_spans, report)
     said = tuple(binder.inspections), tuple(report.warnings)
-    return BoundScript(job, *said, source_spans, binder.catalog)
+    return BoundScript(job, *said, source_spans, binder.catalog, tuple(report.of_columns))
 
 
 @contextmanager

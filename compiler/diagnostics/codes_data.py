@@ -372,6 +372,16 @@ DATA_ROWS: Final[tuple[Row, ...]] = (
         '{"at": "2099-01-01T00:00:00Z"}  -- among rows of 2026',
     ),
     (
+        "W508",
+        "files of a table differ",
+        (
+            "A column is missing in some files of the table, where it is NULL, or has other types, which are"
+            " widened to that of the table."
+        ),
+        "Nothing, if the files are of different versions; otherwise read them as different tables.",
+        "SELECT * FROM 'trips/*.parquet';  -- files of 2023 and 2024",
+    ),
+    (
         "W507",
         "column is likely misspelt",
         (

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from fsql.compiler.connectors import Options
-    from fsql.compiler.schema import Schema
+    from fsql.compiler.schema import InferenceNote, Schema
     from fsql.compiler.sqltypes import SqlType
     from fsql.connectors.context import ConnectorContext
     from fsql.connectors.file.found_files import FoundFile
@@ -32,9 +32,10 @@ if TYPE_CHECKING:
     from fsql.formats.settings import Settings
 
 _FILES: Final = 8
-"""The maximum number of files that are examined: the first ones by name."""
+"""Of how many files, the first ones by name, `_BYTES` are examined."""
 _BYTES: Final = 1 << 20
-"""The maximum number of bytes that are examined of each file."""
+_BYTES_OF_OTHERS: Final = 1 << 14
+"""How many bytes of each further file are examined."""
 
 
 def infer_columns(
@@ -55,14 +56,13 @@ def infer_columns(
     if settings.reads_changes or has_envelope(settings):
         raise _inference_error(found[0], NotInferredError("its records are changes"))
     options: Options = ()
-    notes: tuple[str, ...] = ()
+    notes: tuple[InferenceNote, ...] = ()
     try:
         if has_layout(settings, Layout.FILE):
-            columns = infer_file_columns(found[0].path, settings)
+            columns, notes = infer_file_columns([file.path for file in found], settings)
         else:
-            columns, options, notes = infer_line_columns(
-                _samples(found[:_FILES], settings), settings
-            )
+            samples = _samples(found, settings)
+            columns, options, notes = infer_line_columns(samples, settings)
         folders = {name.lower() for name in partitions}
         columns = tuple(each for each in columns if each.name.lower() not in folders)
         columns = (*columns, *(Column(name, _type_in(found, name)) for name in partitions))
@@ -110,17 +110,21 @@ def _inference_error(file: FoundFile, reason: NotInferredError) -> FsqlError:
 def _samples(found: Sequence[FoundFile], settings: Settings) -> list[bytes]:
     option = settings.text("compression")
     settings.record_bytes_max()
-    return [_sample(path, codec_in(path, option), settings.text("encoding")) for _, path in found]
+    encoding = settings.text("encoding")
+    return [
+        _sample(path, codec_in(path, option), encoding, _BYTES if at < _FILES else _BYTES_OF_OTHERS)
+        for at, (_, path) in enumerate(found)
+    ]
 
 
-def _sample(path: Path, codec: str | None, encoding: str) -> bytes:
+def _sample(path: Path, codec: str | None, encoding: str, count: int) -> bytes:
     """Return the first lines of a file; all of it, or one that is longer.
 
     Raises:
         FsqlError: E531, E535, if it cannot be read.
         NotInferredError: if it has another encoding, or is compressed.
     """
-    sample, whole = first_bytes(path, codec, _BYTES, encoding)
+    sample, whole = first_bytes(path, codec, count, encoding)
     end = sample.rfind(b"\n") + 1
     return _text_of(sample if whole or not end else sample[:end])
 

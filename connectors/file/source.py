@@ -6,6 +6,7 @@ Rows and their numbers depend on the bytes only.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Final
 
@@ -16,6 +17,7 @@ from fsql.compiler.records import dataclass
 from fsql.connectors.file.compression import codec_in
 from fsql.connectors.file.contents import bytes_from, first_bytes, open_blocks
 from fsql.connectors.file.encodings import EncodedBlocks
+from fsql.connectors.file.evolution import with_columns_of_all
 from fsql.connectors.file.found_files import find_files
 from fsql.connectors.file.look_ahead import LookAheadSplit
 from fsql.connectors.file.metadata import (
@@ -60,6 +62,8 @@ class FileSplit:
     codec: str | None = None
     block_bytes: int = BLOCK_BYTES
     encoding: str = UTF8
+    elsewhere: frozenset[str] = frozenset()
+    """The names of the columns that other files of the table have; one that this one lacks is NULL."""
 
     def open(self, source_offset: SourceOffset | None = None) -> LineReader:
         """Return a reader at the first row, or at `source_offset`.
@@ -119,16 +123,36 @@ class FileSplit:
             cutter = decoder.document_cutter(start, whole=whole)
         return cutter
 
+    def column_types(self) -> dict[str, str] | None:
+        """Return the names in the header, each with "" as its type; None if there is none.
+
+        Raises:
+            FsqlError: E531, E535 or E543, if they cannot be read.
+        """
+        decoder = self.decoder()
+        header = self._header(decoder)
+        if header is None:
+            return None
+        return dict.fromkeys(decoder.header_names(header, str(self.path)), "")
+
+    def with_elsewhere(self, names: frozenset[str]) -> FileSplit:
+        """Return the split of one of several files, which have the columns with these names."""
+        return replace(self, elsewhere=names)
+
     def _take_header(self, decoder: LineDecoder) -> None:
+        header = self._header(decoder)
+        if header is not None:
+            decoder.take_header(header, str(self.path), ordered=False, elsewhere=self.elsewhere)
+
+    def _header(self, decoder: LineDecoder) -> bytes | None:
+        """Return the first line, if it is a header and there is one."""
         if not decoder.has_header:
-            return
+            return None
         blocks = open_blocks(self.path, self.codec, _HEADER_BLOCK_BYTES, encoding=self.encoding)
         try:
-            header = read_header(blocks, decoder)
+            return read_header(blocks, decoder)
         finally:
             blocks.close()
-        if header is not None:
-            decoder.take_header(header, str(self.path), ordered=False)
 
 
 class _ContinuedCutter:
@@ -204,6 +228,8 @@ def open_source(table: Table, settings: Settings, context: ConnectorContext) -> 
             FileSplit(name, path, decoder, codec_in(path, option), encoding=encoding)
             for name, path in found
         ]
+    if len(splits) > 1:
+        splits = with_columns_of_all(splits)
     for split in splits:
         split.check()
     rows: Sequence[FileSplit | WholeFile | MetadataSplit] = splits

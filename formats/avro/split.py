@@ -52,6 +52,12 @@ class AvroSplit(WholeFileSplit):
 
     __slots__ = ()
 
+    def column_types(self) -> dict[str, str]:
+        """See `WholeFileSplit`."""
+        file, _, row = open_container(self.path)
+        file.close()
+        return dict(zip(row.names, map(name_of, row.parts), strict=True))
+
     def _reader(self, columns: ReadColumns, source_offset: SourceOffset | None) -> AvroReader:
         return AvroReader(self.path, columns, source_offset)
 
@@ -207,7 +213,7 @@ class AvroReader:
 
     def _check_columns(self) -> None:
         fields = dict(zip(self._type.names, self._type.parts, strict=True))
-        for name in self._columns.declared_names:
+        for name in self._columns.names:
             if name in fields and arrow_type_of(fields[name]) is None:
                 reason = f'its column "{name}" is {name_of(fields[name])}, which is not read'
                 raise columns_error(self._path, reason, "write it with one type, or null and one")

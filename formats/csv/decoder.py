@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 
 from fsql.compiler.sqltypes import FLOATING, INTEGER_RANGES, Kind
-from fsql.formats.csv.header import in_order, read_header
+from fsql.formats.csv.header import ABSENT, in_order, read_header, read_names
 from fsql.formats.csv.record_joiner import RecordJoiner, find_plain_quotes
 from fsql.formats.csv.records import Dialect, Field, field_value, split_record
 from fsql.formats.malformed import (
@@ -107,14 +107,24 @@ class CsvDecoder:
         """Return a joiner of the lines of a record."""
         return RecordJoiner(self._dialect, self.record_bytes_max)
 
-    def take_header(self, header: bytes, source: str, *, ordered: bool) -> None:
+    def header_names(self, header: bytes, source: str) -> list[str]:
+        """Return the names in the first line of a file.
+
+        Raises:
+            FsqlError: E543, if it is malformed.
+        """
+        return read_names(header, self._dialect, f'path "{source}"')
+
+    def take_header(
+        self, header: bytes, source: str, *, ordered: bool, elsewhere: Collection[str] = ()
+    ) -> None:
         """Read the first line of a file; see `read_header`.
 
         Raises:
             FsqlError: E543, if it lacks a column.
         """
         self._field_indexes = read_header(
-            header, self._columns, self._dialect, source, ordered=ordered
+            *(header, self._columns, self._dialect, source), ordered=ordered, elsewhere=elsewhere
         )
         self.skips_empty_lines = self._field_indexes.width > 1
 
@@ -143,7 +153,8 @@ class CsvDecoder:
         if not span or not self._is_plain(lines, span):
             return None
         names = [str(index) for index in range(self._field_indexes.width)]
-        wanted = list(dict.fromkeys(names[index] for index in self._field_indexes.indexes))
+        indexes = self._field_indexes.indexes
+        wanted = list(dict.fromkeys(names[index] for index in indexes if index != ABSENT))
         try:
             table = pa_csv.read_csv(
                 pa.BufferReader(span),
@@ -166,7 +177,12 @@ class CsvDecoder:
             return None
         if table.num_rows != len(lines):
             return None
-        return [_one(table.column(names[index])) for index in self._field_indexes.indexes]
+        return [
+            pa.nulls(len(lines), pa.string())
+            if index == ABSENT
+            else _one(table.column(names[index]))
+            for index in indexes
+        ]
 
     def _is_plain(self, lines: Lines, span: bytes) -> bool:
         """Return whether Arrow finds the correct records."""
@@ -195,11 +211,15 @@ class CsvDecoder:
         columns = zip(*rows, strict=True) if rows else [()] * len(self._columns)
         return [pa.array(column, pa.string()) for column in columns]
 
+    def _text(self, field: Field) -> str | None:
+        """Return the text of a field, None for NULL."""
+        return None if not field.quoted and field.text == self._dialect.null else field.text
+
     def _texts(self, record: bytes) -> list[str | None]:
         fields = self._fields(record)
         return [
-            None if not field.quoted and field.text == self._dialect.null else field.text
-            for field in (fields[index] for index in self._field_indexes.indexes)
+            None if index == ABSENT else self._text(fields[index])
+            for index in self._field_indexes.indexes
         ]
 
     def _fields(self, record: bytes) -> list[Field]:

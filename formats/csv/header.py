@@ -12,7 +12,7 @@ from fsql.formats.forms import encoding_help, guessed_encoding, other_form
 from fsql.formats.malformed import MalformedError, decode_utf8
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from fsql.compiler.schema import Schema
     from fsql.formats.csv.records import Dialect
@@ -20,11 +20,15 @@ if TYPE_CHECKING:
 
 DELIMITERS: Final[Mapping[str, str]] = {",": ",", ";": ";", "\t": "\\t", "|": "|"}
 """Delimiters that are common, and how the option is written."""
+ABSENT: Final = -1
 _NAMES_MAX: Final = 16
 
 
 class FieldIndexes(NamedTuple):
-    """For each column of the table the index of its field, and the number of fields in a record."""
+    """For each column of the table the index of its field, and the number of fields in a record.
+
+    The index of a column without a field is `ABSENT`.
+    """
 
     indexes: tuple[int, ...]
     width: int
@@ -36,37 +40,55 @@ def in_order(columns: Schema) -> FieldIndexes:
 
 
 def read_header(
-    header: bytes, columns: Schema, dialect: Dialect, source: str, *, ordered: bool
+    header: bytes,
+    columns: Schema,
+    dialect: Dialect,
+    source: str,
+    *,
+    ordered: bool,
+    elsewhere: Collection[str] = (),
 ) -> FieldIndexes:
     """Return the indexes of the columns from the header line of a file; `source` names it in messages.
 
-    If `ordered`, the columns must be those of the table, in the same order.
+    If `ordered`, the columns must be those of the table, in the same order; otherwise it may lack columns
+    that other files of the table have, which are named by `elsewhere`.
 
     Raises:
         FsqlError: E543, if a column is missing or repeated, or the line is malformed.
     """
     source = f'input "{source}"' if ordered else f'path "{source}"'
+    names = read_names(header, dialect, source, ordered=ordered)
+    wanted = [column.name for column in columns]
+    if ordered and names != wanted:
+        reason = f"its header has to be {dialect.delimiter.join(wanted)}"
+        help_ = "or declare 'header' = 'false', if the first line is a row"
+        raise _header_error(source, reason, help_)
+    absent = set() if set(wanted).isdisjoint(names) else set(elsewhere)
+    for name in wanted:
+        if name not in names and name not in absent:
+            reason = f'its header has no column "{name}"'
+            raise _header_error(source, reason, _help(name, names, wanted), note=_note(names))
+        if names.count(name) > 1:
+            raise _header_error(source, f'its header has column "{name}" twice')
+    at = {name: names.index(name) for name in wanted if name in names}
+    return FieldIndexes(tuple(at.get(name, ABSENT) for name in wanted), len(names))
+
+
+def read_names(header: bytes, dialect: Dialect, source: str, *, ordered: bool = False) -> list[str]:
+    """Return the names in the header line of a source.
+
+    Raises:
+        FsqlError: E543, if the line is malformed.
+    """
     encoding = guessed_encoding(header, at_start=True)
     if encoding is not None:
         form = other_form(header) or f"not UTF-8, and reads as {encoding}"
         helps = () if ordered else (encoding_help(encoding),)
         raise _header_error(source, f"it is {form}", *helps)
     try:
-        names = [field.text for field in split_record(decode_utf8(header), dialect)]
+        return [field.text for field in split_record(decode_utf8(header), dialect)]
     except MalformedError as error:
         raise _header_error(source, f"its header is malformed: {error.reason}") from None
-    wanted = [column.name for column in columns]
-    if ordered and names != wanted:
-        reason = f"its header has to be {dialect.delimiter.join(wanted)}"
-        help_ = "or declare 'header' = 'false', if the first line is a row"
-        raise _header_error(source, reason, help_)
-    for name in wanted:
-        if name not in names:
-            reason = f'its header has no column "{name}"'
-            raise _header_error(source, reason, _help(name, names, wanted), note=_note(names))
-        if names.count(name) > 1:
-            raise _header_error(source, f'its header has column "{name}" twice')
-    return FieldIndexes(tuple(map(names.index, wanted)), len(names))
 
 
 def _note(names: Sequence[str]) -> str:

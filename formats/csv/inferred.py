@@ -1,4 +1,4 @@
-"""Infers the columns of CSV files from the first records of the first file."""
+"""Infers the columns of CSV files from the first records of each file."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.functions.casts import cast_value
 from fsql.compiler.functions.failure import RowFailure
-from fsql.compiler.schema import Column
 from fsql.compiler.sqltypes import BOOLEAN, DOUBLE, NULL, STRING
 from fsql.formats.csv.header import DELIMITERS
 from fsql.formats.csv.records import Dialect, Field, split_record
@@ -16,7 +15,7 @@ from fsql.formats.inferred_types import (
     NotInferredError,
     Seen,
     common,
-    declared_type,
+    inferred_schema,
     number_seen,
     type_of_text,
 )
@@ -25,7 +24,6 @@ from fsql.formats.malformed import MalformedError, decode_utf8
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from fsql.compiler.schema import Schema
     from fsql.formats.factories import InferredColumns
     from fsql.formats.settings import Settings
 
@@ -50,8 +48,17 @@ def infer_columns(samples: Sequence[bytes], settings: Settings) -> InferredColum
     if not settings.gives("delimiter"):
         delimiter = _shown_delimiter(samples[0], dialect)
     options = () if delimiter == dialect.delimiter else (("delimiter", delimiter),)
-    records = _records(samples[0], dialect._replace(delimiter=delimiter))
-    columns, notes = _columns(records, settings)
+    dialect = dialect._replace(delimiter=delimiter)
+    types: dict[str, Seen] = {}
+    for sample in samples:
+        for name, seen in _columns(_records(sample, dialect), settings):
+            types[name] = common(types.get(name, NULL), seen)
+    if not types:
+        raise NotInferredError("it has no record")
+    # Texts of several types are a plain STRING: in CSV every value is a text.
+    columns, notes = inferred_schema(
+        {name: STRING if isinstance(seen, Mixed) else seen for name, seen in types.items()}
+    )
     return columns, options, notes
 
 
@@ -70,10 +77,15 @@ def _shown_delimiter(sample: bytes, dialect: Dialect) -> str:
     return dialect.delimiter
 
 
-def _columns(records: Iterator[list[Field]], settings: Settings) -> tuple[Schema, tuple[str, ...]]:
+def _columns(records: Iterator[list[Field]], settings: Settings) -> list[tuple[str, Seen]]:
+    """Return the columns of a file, none if it has no record.
+
+    Raises:
+        NotInferredError: if a column has no name, or two have the same.
+    """
     first = next(records, None)
     if first is None:
-        raise NotInferredError("it has no record")
+        return []
     has_header = settings.flag("header")
     names = [
         field.text if has_header else f"column{number}" for number, field in enumerate(first, 1)
@@ -87,13 +99,9 @@ def _columns(records: Iterator[list[Field]], settings: Settings) -> tuple[Schema
                 common(known, _seen(field, settings))
                 for known, field in zip(types, record, strict=True)
             ]
-    notes: list[str] = []
-    columns = []
-    for name, seen in zip(names, types, strict=True):
-        # Texts of several types are a plain STRING: in CSV every value is a text.
-        sql_type = STRING if isinstance(seen, Mixed) else declared_type(seen, name, notes)
-        columns.append(Column(name, sql_type))
-    return tuple(columns), tuple(notes)
+    if len(set(names)) < len(names):
+        raise NotInferredError("it has a column twice")
+    return list(zip(names, types, strict=True))
 
 
 def _records(sample: bytes, dialect: Dialect) -> Iterator[list[Field]]:

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fsql.compiler.schema import Column
 from fsql.compiler.sqltypes import BOOLEAN, NULL
 from fsql.formats.inferred_types import (
     Elements,
     NotInferredError,
     Seen,
     common,
-    declared_type,
     fields_seen,
+    inferred_schema,
     number_seen,
     type_of_text,
 )
@@ -60,9 +59,8 @@ def infer_columns(samples: Sequence[bytes], settings: Settings) -> InferredColum
         if path:
             reason += f" at {path_text(path)}"
         raise NotInferredError(reason, *helps)
-    notes: list[str] = []
-    columns = tuple(Column(name, declared_type(seen, name, notes)) for name, seen in fields.items())
-    return columns, (), tuple(notes)
+    columns, notes = inferred_schema(fields)
+    return columns, (), notes
 
 
 def _seen_in(values: list[Json]) -> Seen:

@@ -35,6 +35,13 @@ class ParquetSplit(WholeFileSplit):
 
     __slots__ = ()
 
+    def column_types(self) -> dict[str, str]:
+        """See `WholeFileSplit`."""
+        try:
+            return {field.name: str(field.type) for field in pq.read_schema(self.path)}
+        except (OSError, pa.ArrowException) as error:
+            raise open_error(self.path, reason_of(error)) from None
+
     def _reader(self, columns: ReadColumns, source_offset: SourceOffset | None) -> ParquetReader:
         return ParquetReader(self.path, columns, source_offset)
 

@@ -62,7 +62,7 @@ def test_a_file_twice_and_others(directory: Path) -> None:
         ),
         (
             "SELECT * FROM 'odd.parquet'",
-            'error[FSQL-E225]: the columns of "{0}/odd.parquet" cannot be inferred: its column "u" is',
+            'error[FSQL-E543]: path "{0}/odd.parquet" cannot be read: its column "u" is',
         ),
         (
             "SELECT * FROM 'no.parquet'",

@@ -31,7 +31,7 @@ from fsql.compiler.binder.expressions.type_names import (
     warn_of_documents,
     warn_of_type,
 )
-from fsql.compiler.binder.report import Refusal, check_distinct, no_column, refusal
+from fsql.compiler.binder.report import ColumnWarning, Refusal, check_distinct, no_column, refusal
 from fsql.compiler.binder.scope import RowTime, Scope, fields_of, matches, names_text
 from fsql.compiler.binder.tables import simple_name
 from fsql.compiler.connectors import KEY_FORMAT, METADATA, partition_key
@@ -211,7 +211,8 @@ def _with_inferred_columns(
         label = Label(name.span, "its columns are inferred")
         helps = ("to have other types, declare the columns that are read in CREATE TABLE",)
         message = f'columns of "{name.name}" take any value'
-        context.report.warn(Diagnostic("W210", message, label, notes=inferred.notes, helps=helps))
+        warning = Diagnostic("W210", message, label, helps=helps)
+        context.report.of_columns.append(ColumnWarning(name.name, warning, inferred.notes))
     if options.format is not None and options.format.name == "csv":
         warn_of_values_in_header(inferred.columns, options, name.span, context)
     table = replace(

@@ -103,7 +103,7 @@ ROWS: list[tuple[Any, ...]] = [
 def test_what_is_written_is_read(codec: str, tmp_path: Path) -> None:
     (tmp_path / "a").write_bytes(file_of(COLUMNS, ROWS, codec))
     assert list(read(tmp_path / "a", COLUMNS, 2).rows.values()) == ROWS
-    inferred = infer_file_columns(tmp_path / "a")
+    inferred, _ = infer_file_columns([tmp_path / "a"])
     wider = {"tiny": INT, "small": INT, "u8": INT, "u16": INT, "u32": BIGINT, "gap": BIGINT}
     wider["u64"] = decimal_type(20, 0)
     assert [(each.name, each.type) for each in inferred if each.name != "customer"] == [

@@ -126,7 +126,7 @@ def test_headers_that_are_not_read(data: bytes, said: str, tmp_path: Path) -> No
     assert found.code == "E531"
     assert found.message.startswith(f'path "{tmp_path}/a" cannot be read: {said}')
     with pytest.raises(NotInferredError, match=r"^it"):
-        infer_file_columns(tmp_path / "a")
+        infer_file_columns([tmp_path / "a"])
 
 
 def nested(depth: int) -> str:

@@ -120,7 +120,7 @@ def test_json_without_a_field(sample: str) -> None:
 )
 def test_json_without_a_common_type(sample: str, expected: str, note: str) -> None:
     assert columns("json", sample) == expected
-    assert infer_line_columns([sample.encode()], settings("json"))[2] == (note,)
+    assert infer_line_columns([sample.encode()], settings("json"))[2] == (("a", note),)
 
 
 @pytest.mark.parametrize(
