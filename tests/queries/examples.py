@@ -110,6 +110,7 @@ NAMES = (
     "deduplication",
     "latest_value",
     "change_data",
+    "changed_keys",
     "distinct_users",
     "weighted_prices",
     "changing_dimension",
