@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from fsql.compiler.schema import Schema
     from fsql.compiler.text.source import Span
 
-_UNAVAILABLE: Final = Column("unavailable", STRING)
+_UNAVAILABLE: Final = Column("after.unavailable", STRING)
 """The column with the marks of the values that an event leaves out: see `logical.ApplyChanges`."""
 _OPERATION: Final = ColumnRef(STRING, nullable=True, index=0)
 
