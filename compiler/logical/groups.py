@@ -191,7 +191,8 @@ def group_columns(
         if isinstance(value, AggregateCall):
             chosen = value.argument if value.type == STRING else None
             return chosen is not None and is_text_of_json(chosen)
-        return is_document(value, lambda index: columns[index].document)
+        # The elements of LATERAL are columns after those of the input.
+        return is_document(value, lambda at: at < len(columns) and columns[at].document)
 
     return tuple(
         Column(name, value.type, nullable=value.nullable, document=is_text_of_json(value))
