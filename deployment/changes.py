@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.compiler.records import dataclass
 from fsql.job.compilation import compile_job
+from fsql.job.description import POSITIONS
 from fsql.job.file_uses import FileUses
 from fsql.job.graph_diff import StateChange, check_change, check_consistent, compare
 from fsql.job.graph_tick import (
@@ -84,14 +85,16 @@ def plan_change(
     Raises:
         FsqlError: E638, if the job has no state yet, or has finished, or if a row of its result fails, unless
             `allow_inconsistent`; E614, if its state cannot be read; E532, if a file that the script writes
-            has another use.
+            has another use; E537, if it does not have what the job has written.
     """
     started = read_description(job.state)
     if started is None:
         raise _change_error("the job has not started yet", "drop it and deploy it again, or wait")
     if is_finished(job.state):
         raise _change_error("the job has finished", "deploy the script under another name")
-    FileUses(compiled).check()
+    files = FileUses(compiled)
+    files.check()
+    files.check_kept(job.state / POSITIONS)
     old = compile_job(started.script()).job
     new = with_ordinals(compiled, frozen_ordinals(started)).job
     manifest = newest_manifest(job.state)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 from urllib.parse import quote
 
 from fsql.compiler.connectors import Layout
+from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.compiler.records import dataclass
 from fsql.connectors import paths
 from fsql.connectors.file.found_files import is_pattern
@@ -21,6 +22,7 @@ from fsql.connectors.file.output_files import Existing, check_existing, locked_o
 from fsql.connectors.file.part_files import has_log
 from fsql.connectors.file.partitions import searched_path
 from fsql.connectors.file.shard_files import shard_path
+from fsql.connectors.file.store import written_length
 from fsql.connectors.settings import has_layout, settings_of
 from fsql.job.option_spans import locate_errors
 
@@ -87,6 +89,29 @@ class FileUses:
             if use.written:
                 with locate_errors(self._syntax, use.table, use.option):
                     self.check_apart(use)
+
+    def check_kept(self, journals: Path) -> None:
+        """Check that no file is empty or missing that had rows: the path of its table may have changed.
+
+        The journals in the directory `journals` say which had rows.
+
+        Raises:
+            FsqlError: E537, if one is.
+        """
+        for use in self._uses:
+            if use.journal is None:
+                continue
+            path, journal = use.path, journals / use.journal
+            has_rows = has_log(journal) if use.directory else written_length(journal) > 0
+            if has_rows and (not path.exists() or (path.is_file() and not path.stat().st_size)):
+                reason = "it has none of the rows that the job has written"
+                message = f'output "{path}" does not match the position of the job: {reason}'
+                helps = (
+                    "stop the job, move the file there, and repeat the command",
+                    "or write another table, which begins at the position of the change",
+                )
+                with locate_errors(self._syntax, use.table, use.option):
+                    raise FsqlError([Diagnostic("E537", message, helps=helps)])
 
     @contextmanager
     def lock(self, existing: Existing, journals: Path | None = None) -> Iterator[list[int]]:

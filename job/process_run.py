@@ -222,6 +222,7 @@ def _continue_begun(
     if process_options.change is not None and plan_digest(compiled) != begun.plan:
         new = make_description(compiled, options, process_options, state)
         files = check_files(compiled)
+        files.check_kept(state / "positions")
         with files.lock(options.existing, state / "positions"):
             pass  # errors that prevent a start are found before the change
         inconsistent = process_options.allow_inconsistent

@@ -163,7 +163,23 @@ def _form(sink: SinkTable) -> tuple[object, ...]:
     key = None
     if sink.changes is Changes.UPSERT:  # otherwise it is that of the query, and only orders changes
         key = [sink.columns[index].name for index in sink.key or ()]
-    return row_options(sink), sink.changes, key, sink.operation_column, sink.shards
+    return _options(sink), sink.changes, key, sink.operation_column, sink.shards
+
+
+def _options(sink: SinkTable) -> dict[str, str]:
+    """Return the options that determine how rows are written; a file may be moved (`FileUses.check_kept`)."""
+    return {name: value for name, value in row_options(sink) if name != "path"}
+
+
+def _why_other_form(old: SinkTable, new: SinkTable) -> str | None:
+    """Return why rows of before cannot be removed in the form of the new ones; None if they can."""
+    before, after = _options(old), _options(new)
+    options = [name for name in sorted(before | after) if before.get(name) != after.get(name)]
+    if old.shards != new.shards:
+        options.append("shards")
+    if options:
+        return "its option '" + "' and '".join(dict.fromkeys(options)) + "' changed"
+    return None if _form(old) == _form(new) else "its key or the column of its operations changed"
 
 
 def _difference(
@@ -186,8 +202,9 @@ def _difference(
     if earlier is not None:
         old = before.job.inserts[earlier].sink
         removed = before.parts(earlier)
-        if _form(old) != _form(new.sink):
-            return refused("it was written in another form")
+        reason = _why_other_form(old, new.sink)
+        if reason is not None:
+            return refused(reason)
         names = [column.name for column in old.columns]
         columns = tuple(
             names.index(each.name) if each.name in names else None for each in new.sink.columns

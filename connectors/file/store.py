@@ -56,6 +56,14 @@ class FileEntry(JournalEntry, frozen=True):
     owner: str = ""
 
 
+def written_length(journal: Path) -> int:
+    """Return the length of the file of a journal, given without epoch and suffix; 0 if there is none."""
+    if not journal.parent.is_dir():
+        return 0
+    entries = Journal(journal, FileLayer(), FileEntry).entries()
+    return entries[0].length if entries else 0
+
+
 class FileStore:
     """One file and its journal."""
 

@@ -170,3 +170,19 @@ def test_a_change_that_cannot_start_leaves_the_job_as_it_was(change: Change) -> 
     change.finish()
     assert change.written("copies") == ["{}"]
     assert change.written("counts") == change.expected(COUNT_SINK + COUNTS)["counts"]
+
+
+def test_an_output_with_another_path_has_to_be_moved(change: Change) -> None:
+    change.start(COUNT_SINK + COPY_SINK + COUNTS + UPPER)
+    change.drain()
+    moved = COPY_SINK.replace("copies.jsonl", "moved.jsonl")
+    path = change.script(COUNT_SINK + moved + COUNTS + UPPER)
+    said = change.cluster.say("deploy", path, "--quiet")
+    assert said.err.splitlines()[0] == (
+        f'error[FSQL-E537]: output "{change.directory}/moved.jsonl" does not match the position of the'
+        " job: it has none of the rows that the job has written"
+    )
+    (change.directory / "copies.jsonl").rename(change.directory / "moved.jsonl")
+    change.deploy(COUNT_SINK + moved + COUNTS + UPPER)
+    change.finish()
+    assert change.written("moved") == change.expected(COPY_SINK + UPPER)["copies"]
