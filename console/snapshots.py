@@ -11,6 +11,8 @@ from fsql.compiler.diagnostics.codes import CODES
 from fsql.compiler.diagnostics.numbers import bytes_text, count_text
 from fsql.compiler.records import dataclass
 from fsql.job.coordination import coordination_error, is_in_zookeeper, state_coordination
+from fsql.job.difference_files import read_difference
+from fsql.job.state_directory import read_description
 from fsql.runtime.coordination.commits import read_committed
 from fsql.runtime.coordination.embedded import FILE
 from fsql.runtime.coordination.port import (
@@ -115,6 +117,7 @@ class _StoreChecks:
             if error is not None:
                 number, path = manifest.snapshot, snapshots.path(manifest.snapshot)
                 raise DamagedFileError(number, path, str(error), segment)
+        _check_differences(self._state, snapshots, manifest)
 
     def _error(self, worker: int) -> StateStoreError | None:
         if worker not in self._found:
@@ -124,6 +127,24 @@ class _StoreChecks:
             except StateStoreError as error:
                 self._found[worker] = error
         return self._found[worker]
+
+
+def _check_differences(state: Path, snapshots: Snapshots, manifest: Manifest) -> None:
+    """Check the files with what outputs get where a snapshot begins, if the plan was changed there.
+
+    Raises:
+        DamagedSnapshotError: if one is missing or damaged.
+    """
+    description = read_description(state)
+    stored = None if description is None else description.differences
+    if stored is None or not stored.begins_at(manifest.root):
+        return
+    for digest in stored.files.values():
+        try:
+            read_difference(state, digest, manifest.root)
+        except FsqlError as error:
+            number, path = manifest.snapshot, snapshots.path(manifest.snapshot)
+            raise DamagedSnapshotError(number, path, error.diagnostics[0].message) from None
 
 
 def _inspect(

@@ -35,7 +35,7 @@ from fsql.job.planning import RunOptions, choose_plan
 from fsql.job.script import Script
 from fsql.job.sinks import shard_consumers
 from fsql.job.sources import open_splits
-from fsql.runtime.batch import Root
+from fsql.runtime.batch import START, Root
 from fsql.runtime.cluster.contraction import contracted_owners
 from fsql.runtime.cluster.delivery import DeliveryOption
 from fsql.runtime.cluster.job_spec import ResultDifference, Settings
@@ -80,6 +80,10 @@ class StoredDifferences(msgspec.Struct, frozen=True):
     position: tuple[int, int]
     files: dict[str, str]
     rebuilt: bool = False
+
+    def begins_at(self, start: Root) -> bool:
+        """Return whether an epoch that begins at `start` releases them."""
+        return start == (START if self.rebuilt else Root(*self.position))
 
 
 class JobDescription(msgspec.Struct, frozen=True):

@@ -152,6 +152,22 @@ def test_kills_around_the_change(change: Change) -> None:
     assert net(change.written("counts")) == result_of(change, COUNT_SINK + TIMES, change.lines)
 
 
+def check_damage(change: Change) -> None:
+    """Check that each damage of the files of differences is found."""
+    files = sorted(change.state.glob("difference-*"))
+    assert len(files) == 2
+    for path in files:
+        data = path.read_bytes()
+        for damaged in (None, data[:-1], bytes([data[0] ^ 1]) + data[1:]):
+            path.unlink()
+            if damaged is not None:
+                path.write_bytes(damaged)
+            said = change.cluster.say("snapshot", "verify", "job")
+            assert (said.code, str(path) in said.err + said.out) == (1, True), said
+            path.write_bytes(data)
+    assert change.cluster.say("snapshot", "verify", "job").code == 0
+
+
 def test_changes_of_a_job_that_releases_nothing_in_between(
     change: Change, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -167,6 +183,7 @@ def test_changes_of_a_job_that_releases_nothing_in_between(
     shutil.rmtree(change.state)
     change.cluster.call("snapshot", "restore", copy, "job")
     assert change.written("counts") == before
+    check_damage(change)
     change.deploy(script)
     change.finish()
     lines = change.lines
