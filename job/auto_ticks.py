@@ -1,6 +1,7 @@
 """Automatic ticks: statistics are collected, and a tick is chosen and proposed, while a job runs.
 
-A thread does this at the end of each interval.  A failure there never affects the run, only its plan: it is
+A thread does this when all workers have written an interval, and the statistics service its results, if it
+runs.  A failure there never affects the run, only its plan: it is
 reported, and the next attempt is made after the next interval.
 """
 
@@ -11,19 +12,20 @@ import threading
 import time
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.records import dataclass
 from fsql.job.plan_in_force import situation_of
 from fsql.job.ticks import ProposedLayout, has_coordination, propose, read_ticks
 from fsql.optimizer.choose_tick import choose_tick
 from fsql.optimizer.collectors.bin_history import read_bin_history
-from fsql.optimizer.collectors.written_results import newest_collected
+from fsql.optimizer.collectors.files import have_advanced, newest_of_workers
+from fsql.optimizer.collectors.written_results import AGE_MAX, newest_collected, written_interval
 from fsql.optimizer.statistics import source_text
 from fsql.runtime.coordination.ticks import AutomaticChoice
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
 
     from fsql.job.description import PreparedJob
@@ -31,6 +33,13 @@ if TYPE_CHECKING:
     from fsql.optimizer.collectors.files import Kept
     from fsql.optimizer.collectors.written_results import Collected
     from fsql.runtime.coordination.ticks import TickRecord
+
+
+_POLL_SECONDS: Final = 0.25
+_PATIENCE: Final = 1.5
+"""After how many intervals a tick is chosen although some workers have not written a new one."""
+_SERVICE_SHARE: Final = 0.4
+"""For which part of an interval its results by the statistics service are waited for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +85,7 @@ def auto_ticks(
     chooser = _Chooser(job, state, hosted=hosted)
 
     def run() -> None:
-        while not over.wait(chooser.every):
+        while chooser.wait(over):
             choice = chooser.next()
             if choice is not None:
                 choices.put(choice)
@@ -108,6 +117,28 @@ class _Chooser:
         self._reported: set[str] = set()
         self._kept: Kept = {}
         self._kept_bins: Kept = {}
+        self._chosen_at: Mapping[int, int] = {}
+        """The newest interval of each worker at the last choice."""
+
+    def wait(self, over: threading.Event) -> bool:
+        """Wait until there is a new interval to choose by; return False if it is over."""
+        ends = time.monotonic() + _PATIENCE * self.every
+        found_at: float | None = None
+        while not over.wait(min(self.every, _POLL_SECONDS)):
+            now, newest = time.monotonic(), newest_of_workers(self._state)
+            if found_at is None and have_advanced(newest, self._chosen_at):
+                found_at = now
+            if now >= ends or (found_at is not None and self._is_collected(newest, now - found_at)):
+                self._chosen_at = newest
+                return True
+        return False
+
+    def _is_collected(self, newest: Mapping[int, int], waited: float) -> bool:
+        """Return whether a running statistics service has the newest interval, or is given no more time."""
+        if waited >= _SERVICE_SHARE * self.every:
+            return True
+        written, last = written_interval(self._state), max(newest.values(), default=0)
+        return not last - AGE_MAX <= written < last
 
     def next(self) -> AutoChoice | None:
         """Propose a tick if its gain exceeds its cost; return the choice to report, if any."""

@@ -81,7 +81,7 @@ def situation_of(
     workers, first = plan_now.workers, plan.assignment.owners
     return Situation(
         plan_now,
-        since=int(ended[0] / every) + 1 if ended else 0,
+        since=_interval_of_tick(ended[0], every, history) if ended else 0,
         ages=tuple(int((now - each.proposal.proposed_at) / every) for each in by_itself),
         hosted=hosted,
         chooses_policies=job.policy is None,
@@ -91,6 +91,16 @@ def situation_of(
         history=history,
         over_estimate=_over_estimate(taken, ages),
     )
+
+
+def _interval_of_tick(ended: float, every: float, history: LoadHistory) -> int:
+    """Return the last interval in which owners were those before a tick, at some worker.
+
+    Workers begin their intervals at other times than multiples of their length, by which they are numbered.
+    So if it is not known when they began, one more interval is left out.
+    """
+    begun = history.last_begun_before(ended)
+    return int(ended / every) + 1 if begun is None else begun
 
 
 def _over_estimate(taken: Sequence[TickRecord], ages: Sequence[int]) -> float:

@@ -34,6 +34,9 @@ class BinCosts(Protocol):
 class LoadHistory(Protocol):
     """The rows of each bin of each exchange in the newest intervals."""
 
+    def last_begun_before(self, at: float) -> int | None:
+        """Return the newest interval that had begun at a worker at a time; None if no interval is known."""
+
     def rates(self, intervals: int = 0) -> dict[str, dict[int, float]]:
         """Return the rows per second of each bin of each exchange in the newest intervals; 0 for all."""
 

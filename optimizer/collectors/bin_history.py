@@ -39,17 +39,21 @@ def read_bin_history(state: Path, kept: Kept | None = None, until: int | None = 
     Files in `kept` are not read again; see `files.read_files`.
     """
     of_workers: dict[int, dict[tuple[int, int], pa.Table]] = {}
+    begun: list[tuple[float, int]] = []
 
     def take(table: str, path: Path, content: pa.Table) -> None:
-        del table, path
+        del path
         if len(content):
-            worker, number, epoch = (
-                content.column(name)[0].as_py() for name in ("worker", "interval", "epoch")
+            worker, number, epoch, begins = (
+                content.column(name)[0].as_py() for name in ("worker", "interval", "epoch", "from")
             )
             if until is None or number <= until:
-                of_workers.setdefault(worker, {})[number, epoch] = content
+                begun.append((begins / 1e6, number))
+                if table == "bins":
+                    of_workers.setdefault(worker, {})[number, epoch] = content
 
-    read_files(state, take, ("bins",), INTERVALS, kept)
+    # Workers that own no bin have files of operators only.
+    read_files(state, take, ("bins", "operators"), INTERVALS, kept)
     newest = max((max(of)[0] for of in of_workers.values()), default=0)
     count = max((len(of) for of in of_workers.values()), default=0)
     rates: dict[str, Floats] = {}
@@ -57,7 +61,7 @@ def read_bin_history(state: Path, kept: Kept | None = None, until: int | None = 
         if max(of)[0] > newest - GONE_AFTER:
             for age, (_, content) in enumerate(sorted(of.items(), reverse=True)):
                 _add(rates, content, count, count - 1 - age)
-    return BinHistory(rates)
+    return BinHistory(rates, begun)
 
 
 def _add(rates: dict[str, Floats], content: pa.Table, count: int, interval: int) -> None:
@@ -77,9 +81,21 @@ def _add(rates: dict[str, Floats], content: pa.Table, count: int, interval: int)
 class BinHistory:
     """See `fsql.optimizer.load_history.LoadHistory`."""
 
-    def __init__(self, rates: Mapping[str, Floats]) -> None:
-        """Take the rows per second by exchange: `(intervals, bins)`, the oldest interval first."""
+    def __init__(
+        self, rates: Mapping[str, Floats], begun: Sequence[tuple[float, int]] = ()
+    ) -> None:
+        """Take the rows per second by exchange: `(intervals, bins)`, the oldest interval first.
+
+        `begun` has when each interval of a worker began, in seconds since 1970, with its number.
+        """
         self._rates = rates
+        self._begun = begun
+
+    def last_begun_before(self, at: float) -> int | None:
+        """Return the newest interval that had begun at a worker at a time; None if no interval is known."""
+        if not self._begun:
+            return None
+        return max((number for begins, number in self._begun if begins < at), default=0)
 
     def rates(self, intervals: int = 0) -> dict[str, dict[int, float]]:
         """Return the rows per second of each bin of each exchange in the newest intervals; 0 for all."""

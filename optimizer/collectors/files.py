@@ -14,15 +14,18 @@ import pyarrow.parquet as pq
 
 from fsql.compiler.owner_map import BINS
 from fsql.compiler.statistics import COMMON, DIRECTORY, SCHEMA, TABLES
+from fsql.optimizer.collectors.results import GONE_AFTER
 from fsql.optimizer.statistics import INTERVALS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from pathlib import Path
 
 FILE_BYTES_MAX: Final = 64 << 20
 
 _SPANS: Final = ("worker", "interval", "from", "to")
+_OF_ALL_WORKERS: Final = "operators"
+"""A table of which every worker writes a file in each interval: its reader is an operator."""
 
 Kept: TypeAlias = "dict[Path, pa.Table]"
 """The content of files by path; `read_files` adds to it, and removes files that are no longer needed."""
@@ -66,6 +69,22 @@ def newest_interval(state: Path) -> int:
     """Return the number of the newest interval of which a worker has written a file, 0 if none has."""
     files = (_list_files(state / DIRECTORY / table) for table in TABLES)
     return max((number for each in files for number, _ in each), default=0)
+
+
+def newest_of_workers(state: Path) -> dict[int, int]:
+    """Return the newest interval that each worker has written, without workers that have left."""
+    found: dict[int, int] = {}
+    for number, path in _list_files(state / DIRECTORY / _OF_ALL_WORKERS):
+        worker = path.stem.rpartition("-")[2]
+        if worker.isdecimal():
+            found[int(worker)] = max(number, found.get(int(worker), 0))
+    last = max(found.values(), default=0)
+    return {worker: number for worker, number in found.items() if number > last - GONE_AFTER}
+
+
+def have_advanced(newest: Mapping[int, int], before: Mapping[int, int]) -> bool:
+    """Return whether every worker has written an interval that is newer than before."""
+    return bool(newest) and all(number > before.get(each, -1) for each, number in newest.items())
 
 
 def spans_in(tables: Iterable[pa.Table]) -> set[tuple[int, int, int, int]]:

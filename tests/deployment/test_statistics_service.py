@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from fsql.compiler.diagnostics import FsqlError
+from fsql.compiler.statistics import TICK_SECONDS
 from fsql.deployment.directory import (
     ClusterDirectory,
     Deployment,
@@ -17,7 +19,13 @@ from fsql.deployment.directory import (
     locked_by,
     take_lock,
 )
-from fsql.deployment.statistics_service import FAILURES_MAX, StatisticsService, hold_service
+from fsql.deployment.statistics_service import (
+    FAILURES_MAX,
+    LATE_SHARE,
+    ROUND_SECONDS,
+    StatisticsService,
+    hold_service,
+)
 from fsql.optimizer.collectors import built_in
 from fsql.optimizer.collectors.written_results import (
     newest_collected,
@@ -33,7 +41,7 @@ from fsql.tests.deployment.cluster import TestCluster
 from fsql.tests.unit.optimizer.recorded import EVERY, STARTED, drawn, record
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from fsql.deployment.directory import JobDirectory
@@ -74,9 +82,10 @@ def cluster_of_jobs(tmp_path: Path) -> Iterator[ClusterDirectory]:
     os.close(lock)
 
 
-def write_interval(job: JobDirectory, interval: int) -> None:
+def write_interval(job: JobDirectory, interval: int, workers: Sequence[int] = (0, 1, 2)) -> None:
     files = StatisticsFiles(LocalDirectory(job.state), EVERY, lambda: STARTED + interval * EVERY)
-    files.write(drawn(Random(interval), 0), files.now())
+    for worker in workers:
+        files.write(drawn(Random(interval), worker), files.now())
 
 
 def test_each_new_interval_of_running_jobs_is_collected_once(
@@ -103,6 +112,29 @@ def test_each_new_interval_of_running_jobs_is_collected_once(
     ]
 
 
+def test_an_interval_is_collected_when_all_workers_have_written_it(
+    cluster_of_jobs: ClusterDirectory,
+) -> None:
+    """Their intervals do not end at the same moment, and what a collector sums is of all of them."""
+    running = cluster_of_jobs.job_of("running")
+    collector = Collector()
+    service = StatisticsService(cluster_of_jobs, collector, lambda _: None)
+    service.round()
+    write_interval(running, 5, (1,))
+    service.round()
+    assert len(collector.states) == 1
+    write_interval(running, 5, (0, 2))
+    service.round()
+    assert len(collector.states) == 2
+    write_interval(running, 6, (0,))
+    rounds = int(LATE_SHARE * TICK_SECONDS / ROUND_SECONDS)
+    for _ in range(rounds):
+        service.round()
+    assert len(collector.states) == 2
+    service.round()
+    assert (len(collector.states), newest_collected(running.state).interval) == (3, FIRST + 6)
+
+
 def test_a_collector_that_fails_costs_no_results_of_others(
     cluster_of_jobs: ClusterDirectory,
 ) -> None:
@@ -120,8 +152,14 @@ def test_a_collector_that_fails_costs_no_results_of_others(
     assert (collected.collector, collected.age) == ("spark", FAILURES_MAX - 1)
     assert collected.statistics.problems == MARK
     write_interval(running, 9)
-    with pytest.raises(OSError, match="Spark is away"):
+    with pytest.raises(FsqlError) as raised:
         service.round()
+    [error] = raised.value.diagnostics
+    assert (error.code, error.message, error.notes) == (
+        "E661",
+        f"Spark has failed {FAILURES_MAX} times to compute statistics, without a success",
+        ("the last time: Spark is away",),
+    )
     assert said[1:] == [
         f"job running: no results of interval {FIRST + interval}: Spark is away"
         for interval in (*range(5, 4 + FAILURES_MAX), 9)

@@ -59,6 +59,19 @@ def situation(*records: TickRecord) -> Situation:
     return situation_of(PLAN, JOB, records, history, hosted=False, now=NOW)
 
 
+def test_intervals_count_that_began_after_a_tick() -> None:
+    """Workers begin their intervals of 10 s at 3 and 4 s; they are numbered by the tens in which they end."""
+    begun = [(9_903.0 + 10 * number, 991 + number) for number in range(9)]
+    begun += [(begins + 1.0, number) for begins, number in begun]
+    tick = taken(1.0, 4.2, None)  # it ended at 9,958
+    known = BinHistory({"a": np.zeros((2, 4096))}, begun)
+    found = situation_of(PLAN, JOB, [tick], known, hosted=False, now=NOW)
+    assert (found.since, situation(tick).since) == (996, 996)
+    tick = taken(1.0, 4.8, None)  # at 9,952: the interval that began at 9,953 counts
+    found = situation_of(PLAN, JOB, [tick], known, hosted=False, now=NOW)
+    assert (found.since, situation(tick).since) == (995, 996)
+
+
 def test_a_reason_by_hand_makes_no_automatic_tick() -> None:
     found = situation(taken(7.0, 3, None))
     assert (found.ages, found.over_estimate) == ((), 0.0)
