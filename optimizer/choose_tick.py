@@ -29,7 +29,7 @@ from fsql.optimizer.lingers import choose_lingers
 from fsql.optimizer.owner_choice import OWNERS, choose_owners
 from fsql.optimizer.rebalancing import choose_rebalancing
 from fsql.optimizer.tick_costs import TICK_SECONDS as LEAST_SECONDS
-from fsql.optimizer.tick_costs import owners_cost
+from fsql.optimizer.tick_costs import intervals_of, owners_cost
 
 if TYPE_CHECKING:
     from fsql.compiler.owners import Owners
@@ -114,7 +114,10 @@ def choose_tick(situation: Situation, statistics: Statistics) -> TickChoice:
     if lingers and owners is not None:
         owners, reason = None, Reason(OWNERS, "stay; the linger changes the loads")
     of_hot_keys += advise_divisions(situation.plan, statistics)
-    filters, of_filters = choose_filter_orders(situation.plan, statistics, situation.least_cost)
+    measured = len(intervals_of(statistics, 0, situation.plan.workers))
+    filters, of_filters = choose_filter_orders(
+        situation.plan, statistics, situation.least_cost, measured
+    )
     choices = PlanChoices(policies, filters, least_rows, rebalancing.tables, lingers)
     more = *of_hot_keys, *of_filters, *rebalancing.reasons, *of_lingers
     cost = LEAST_SECONDS if owners is None else owners_cost(situation, statistics, owners)

@@ -35,6 +35,7 @@ from fsql.compiler.reasons import Reason
 from fsql.compiler.statistics import SAMPLED_EVERY
 from fsql.optimizer import owner_choice
 from fsql.optimizer.owner_choice import HORIZON
+from fsql.optimizer.replay import INTERVALS_MIN
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -69,9 +70,13 @@ class Measured(NamedTuple):
 
 
 def choose_filter_orders(
-    plan: TickPlan, statistics: Statistics, cost: float = 0.0
+    plan: TickPlan, statistics: Statistics, cost: float = 0.0, intervals: int = INTERVALS_MIN
 ) -> tuple[tuple[FilterOrder, ...], tuple[Reason, ...]]:
-    """Return the filter runs whose order changes, with a reason for each run; `cost` is that of a tick."""
+    """Return the filter runs whose order changes, with a reason for each run.
+
+    `cost` is that of a tick.  `intervals` are measured: what conditions take in one varies by more than
+    `SAVED_MIN` on a busy machine.
+    """
     known = {
         each.operator: Measured(each.busy / each.rows_per_second, each.selectivity)
         for each in statistics.costs
@@ -87,6 +92,10 @@ def choose_filter_orders(
             unknown = [name for name in names if name not in known]
             if unknown:
                 reasons.append(Reason(label, f"stay; no estimate of {', '.join(unknown)}"))
+                continue
+            if intervals < INTERVALS_MIN:
+                text = f"stay; no estimate, {intervals} of {INTERVALS_MIN} intervals are measured"
+                reasons.append(Reason(label, text))
                 continue
             run = Conditions([known[name] for name in names], _pairs_of(label, statistics))
             rate = rates[names[0]] * SAMPLED_EVERY

@@ -17,6 +17,7 @@ from fsql.compiler.pre_aggregation import pre_aggregations_of
 from fsql.compiler.reasons import Reason
 from fsql.compiler.tick_plan import FoldHead
 from fsql.optimizer.owner_choice import GAIN_MIN, HORIZON
+from fsql.optimizer.replay import INTERVALS_MIN
 
 if TYPE_CHECKING:
     from fsql.compiler.tick_plan import TickPlan
@@ -128,12 +129,17 @@ def _share(hot: HeavyKey) -> str:
 
 
 def _busy(statistics: Statistics, operator: str, since: int) -> float | None:
-    """Return the fraction of an interval in which the busiest worker ran a fold, None if it is unknown."""
-    return max(
-        (
-            each.busy
-            for each in statistics.operators
-            if each.operator == operator and each.interval > since
-        ),
-        default=None,
-    )
+    """Return the fraction of time for which the busiest worker ran a fold in the last intervals.
+
+    None if too few are measured: what a fold takes in one of them may be due to other programs.
+    """
+    of_workers: defaultdict[int, dict[int, float]] = defaultdict(dict)
+    for each in statistics.operators:
+        if each.operator == operator and each.interval > since:
+            of_workers[each.worker][each.interval] = each.busy
+    known = [
+        sum(busy for _, busy in sorted(of.items())[-INTERVALS_MIN:]) / INTERVALS_MIN
+        for of in of_workers.values()
+        if len(of) >= INTERVALS_MIN
+    ]
+    return max(known, default=None)
