@@ -38,6 +38,7 @@ waits until one of these ticks is older.
 
 from __future__ import annotations
 
+from math import log2
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.diagnostics.numbers import counted_text
@@ -314,12 +315,14 @@ def noise_of(busiest: float, residuals: Sequence[Sequence[float]]) -> float:
     """Return by how much the mean load of a worker may be wrong, of which the busiest worker has `busiest`.
 
     That is the standard error, given the differences of loads from what is expected, by interval and worker.
-    Before anything is known of the machine, `NOISE` is assumed, which counts as `NOISE_INTERVALS`.
+    Before anything is known of the machine, `NOISE` is assumed, which counts as `NOISE_INTERVALS`.  The
+    greatest of the loads of n workers is above their mean by chance, by as much as the root of log n.
     """
     known = sum(max(abs(each) for each in of) ** 2 for of in residuals)
     count = max(len(residuals), INTERVALS_MIN)
     variance = (NOISE_INTERVALS * (NOISE * busiest) ** 2 + known) / (NOISE_INTERVALS + count)
-    return float((variance / count) ** 0.5)
+    workers = max(len(residuals[0]) if residuals else 0, 2)
+    return float((variance / count * log2(workers)) ** 0.5)
 
 
 def _of_replay(replayed: Replay, seconds: float) -> str:
