@@ -45,6 +45,8 @@ _FIRST_ROWS: Final = 100
 _FILES_MAX: Final = 8
 """How many files of a table are looked at, the first ones by name."""
 _FIELDS_SHOWN: Final = 8
+_WITH_UNITS: Final = ("json", "debezium-json")
+"""The formats whose numbers for times have declared units."""
 _FROM_NUMBERS: Final = {
     "s": "TIMESTAMP_MILLIS({} * 1000)",
     "ms": "TIMESTAMP_MILLIS({})",
@@ -301,6 +303,14 @@ def warnings_of(compiled: Compiled, splits: Splits) -> Sequence[Diagnostic]:
     )
 
 
+def _remedy_of_seconds(table: Table) -> str:
+    """Return the remedy for event times in seconds: only numbers of JSON have a unit that is declared."""
+    remedy = "multiply seconds by 1000 where milliseconds are read"
+    if dict(table.options).get("format", "json") not in _WITH_UNITS:
+        return remedy
+    return f"set 'timestamp_unit' = 's', or {remedy}"
+
+
 def time_warnings(
     compiled: Compiled, splits: Splits, metrics: Metrics
 ) -> Iterator[tuple[Diagnostic, str]]:
@@ -317,9 +327,7 @@ def time_warnings(
                     "W504",
                     f'event times of table "{table.name}" seem to be seconds since 1970',
                     notes=(f'row {row + 1:,} of "{name}" is of {format_timestamp(time)}',),
-                    helps=(
-                        "set 'timestamp_unit' = 's', or multiply seconds by 1000 where milliseconds are read",
-                    ),
+                    helps=(_remedy_of_seconds(table),),
                 ),
                 table.name,
             )

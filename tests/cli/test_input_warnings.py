@@ -234,6 +234,9 @@ def test_event_times_in_seconds_of_another_format(tmp_path: Path) -> None:
         'warning[FSQL-W504]: event times of table "t" seem to be seconds since 1970;'
         ' row 1 of "t.csv" is of 1970-01-21T10:53:45.600Z'
     )
+    said = fsql("run", "--json", tmp_path / "job.sql")
+    assert "multiply seconds by 1000 where milliseconds are read" in said.err
+    assert "timestamp_unit" not in said.err
 
 
 def test_a_file_without_any_declared_column_is_an_error(tmp_path: Path) -> None:
