@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 import numpy as np
 
-from fsql.benchmarks.job_process import GATHERING, LOADING, OPENING, RUNNING
+from fsql.benchmarks.job_process import GATHERING, LOADING, OPENING, RUNNING, JobFailedError
 from fsql.benchmarks.paced import Paced, run_paced
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from fsql.benchmarks.job_process import JobProcess
     from fsql.benchmarks.paced import PacedRun
@@ -70,7 +70,7 @@ class _Killer:
             if self.harm.kill == "coordinator":
                 self._harm_coordinator(job)
                 continue
-            workers = sorted(job.workers())
+            workers = _present(job, job.workers)
             self._harm_process(workers[number % len(workers)])
 
     def _harm_process(self, pid: int) -> None:
@@ -84,13 +84,27 @@ class _Killer:
 
     def _harm_coordinator(self, job: JobProcess) -> None:
         """Harm the coordinator; its loss is known when another one is started."""
-        [coordinator] = job.coordinators()
+        [coordinator] = _present(job, job.coordinators)
         self._harm_process(coordinator)
         if self.harm.by == "pause":
             return
         while job.is_running() and job.coordinators() in ([], [coordinator]):
             time.sleep(_POLL_SECONDS)
         self.known[self.at[-1]] = time.monotonic()
+
+
+def _present(job: JobProcess, processes: Callable[[], list[int]]) -> list[int]:
+    """Return processes of the run, ascending, once there are any: on a busy machine they may start late.
+
+    Raises:
+        JobFailedError: if the run ends before.
+    """
+    while not (found := sorted(processes())):
+        if not job.is_running():
+            job.wait()  # says how it has failed
+            raise JobFailedError("the run ended before a process could be harmed")
+        time.sleep(_POLL_SECONDS)
+    return found
 
 
 @dataclass(frozen=True, slots=True)
