@@ -55,7 +55,7 @@ from fsql.compiler.binder.subqueries.lateral_join import LateralBinder
 from fsql.compiler.binder.subqueries.lateral_scope import first_dependent, is_lateral
 from fsql.compiler.binder.table_functions import bind_table_function
 from fsql.compiler.binder.tables import table_of, with_row_time
-from fsql.compiler.logical import JoinKind, append_only
+from fsql.compiler.logical import Filter, JoinKind, Project, Scan, Unnest, append_only
 from fsql.compiler.records import dataclass
 
 if TYPE_CHECKING:
@@ -67,6 +67,7 @@ if TYPE_CHECKING:
     from fsql.compiler.binder.references import Condition
     from fsql.compiler.binder.subqueries.lateral_join import LateralRows, RowsBinder, SubqueryBinder
     from fsql.compiler.expression import Expression
+    from fsql.compiler.logical import Plan
     from fsql.compiler.text.source import Span
 
 _PADDING: Final = frozenset({"RIGHT", "FULL"})
@@ -114,11 +115,16 @@ class FromBinder:
         if first is not None:
             return self._join_all(FromResult(first), relations)
         if len(relations) == 1 and isinstance(relations[0], syntax.TableReference):
-            return FromResult(
-                table_of(relations[0], self.context, row_time=select_calls_row_time(select))
-            )
-        if len(relations) == 1 and makes_changelog(relations[0]) and select_calls_row_time(select):
-            return FromResult(with_row_time(self.relation(relations[0]).relation))
+            wanted = select_calls_row_time(select)
+            relation = table_of(relations[0], self.context, row_time=wanted)
+            if wanted and relation.row_time is None and _is_projection(relation.plan):
+                relation = with_row_time(relation)
+            return FromResult(relation)
+        if len(relations) == 1 and select_calls_row_time(select):
+            found = self.relation(relations[0])
+            if makes_changelog(relations[0]) or _is_projection(found.relation.plan):
+                return replace(found, relation=with_row_time(found.relation))
+            return found
         return self._join_all(self.relation(relations[0]), relations[1:])
 
     def _join_all(self, source: FromResult, relations: Sequence[syntax.Relation]) -> FromResult:
@@ -389,3 +395,10 @@ class FromBinder:
             shift_columns(condition, width, self.context.source_spans) for condition in right.taken
         }
         return FromResult(joined.relation, left.taken | taken | joined.taken)
+
+
+def _is_projection(plan: Plan) -> bool:
+    """Return whether each row comes from one row of one table, at whose position it is."""
+    while isinstance(plan, Filter | Project | Unnest):
+        plan = plan.input
+    return isinstance(plan, Scan)

@@ -346,7 +346,7 @@ MEANING_ROWS: Final[tuple[Row, ...]] = (
         (
             "PROCTIME(), NOW() and CURRENT_TIMESTAMP are the time of a row where a table is read: the event"
             " time that has been reached, or the arrival of a row of a live source. Rows of a file without a"
-            " WATERMARK have no time, and rows of a join or of a view have several. Changes (TO_CHANGELOG)"
+            " WATERMARK have no time, and rows of a join or of groups have several. Changes (TO_CHANGELOG)"
             " have the time at which they are made. CURRENT_WATERMARK(at) is the watermark at that time."
         ),
         (

@@ -24,7 +24,6 @@ from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.binder.changelogs.changes import operation_column
 from fsql.compiler.binder.expressions.operators import call, combine_balanced
-from fsql.compiler.binder.joins.join import shift_columns
 from fsql.compiler.binder.pending import replace_pending
 from fsql.compiler.binder.relation import project
 from fsql.compiler.binder.report import not_implemented, refusal
@@ -120,7 +119,7 @@ def read_columns(entry: TableEntry, context: Context, span: Span) -> ChangeColum
     options = ((REQUIRED, indexes),) if required else ()
     event_time = entry.event_time
     if event_time is not None:
-        event_time = shift_columns(event_time, 1, context.source_spans)
+        event_time = _over_changes(event_time, columns, context)
     if not _has_envelope(entry):
         read = (Column(operation, STRING), *columns)
         return ChangeColumns(read, event_time, options, bool(key) and _retracts(entry))
@@ -131,6 +130,19 @@ def read_columns(entry: TableEntry, context: Context, span: Span) -> ChangeColum
     option = (OLD_KEY, ",".join(map(str, key)))
     read = (Column(operation, STRING), *columns, *old, _UNAVAILABLE)
     return ChangeColumns(read, event_time, (option, *options))
+
+
+def _over_changes(event_time: Expression, columns: Schema, context: Context) -> Expression:
+    """Return event time over changes, which begin with the operation; a deletion lacks required columns."""
+    return replace_pending(
+        event_time,
+        lambda part: (
+            ColumnRef(part.type, columns[part.index].nullable, 1 + part.index)
+            if isinstance(part, ColumnRef)
+            else None
+        ),
+        context.source_spans,
+    )
 
 
 def _required(entry: TableEntry) -> list[int]:

@@ -17,11 +17,13 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
+from fsql.compiler.analysis.nullability import with_nullability
 from fsql.compiler.binder.changelogs.whole_changes import whole_changes
 from fsql.compiler.binder.expressions.operators import call
 from fsql.compiler.binder.joins.version_views import carry_columns
 from fsql.compiler.binder.relation import column_refs, filter_relation
-from fsql.compiler.expression import Case, ColumnRef, Literal
+from fsql.compiler.connectors import REQUIRED
+from fsql.compiler.expression import Call, Case, ColumnRef, Expression, Literal
 from fsql.compiler.logical import (
     ApplyChanges,
     Filter,
@@ -30,14 +32,17 @@ from fsql.compiler.logical import (
     Project,
     Union,
     append_only,
+    declared_event_time,
+    tables,
 )
+from fsql.compiler.node import Node, map_children, walk
 from fsql.compiler.records import dataclass
 from fsql.compiler.sqltypes import BOOLEAN
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
-    from fsql.compiler.expression import Expression
+    from fsql.compiler.logical import Table
 
 _PRESENT: Final = "present"
 
@@ -72,7 +77,60 @@ def changed_versions(plan: Plan) -> ChangedVersions | None:
         return None
     expressions = (*plan.expressions, column_refs(below.plan)[-1])
     names = (*(column.name for column in plan.schema), _PRESENT)
-    return ChangedVersions(Project(below.plan, expressions, names), key)
+    return ChangedVersions(_project(below.plan, expressions, names), key)
+
+
+def _project(changes: Plan, expressions: Sequence[Expression], names: tuple[str, ...]) -> Plan:
+    """Return expressions over changes: over the scan, if one is event time as its table declares it.
+
+    A computed column is event time only where it is computed from the scan.
+    """
+    below, merged = changes, list(expressions)
+    while isinstance(below, Project):
+        merged = [_over_values(each, below.expressions) for each in merged]
+        below = below.input
+    declared = declared_event_time(below)
+    if declared is not None and not isinstance(declared, ColumnRef):
+        (table,) = tables(below)
+        timed = tuple(
+            declared if _is_same(each, declared, _required(table)) else each for each in merged
+        )
+        if declared in timed:
+            return Project(below, timed, names)
+    return Project(changes, tuple(expressions), names)
+
+
+def _required(table: Table) -> frozenset[int]:
+    """Return the columns that are NULL in deletions only: there a table of changes has another value."""
+    indexes = dict(table.options).get(REQUIRED, "")
+    return frozenset(map(int, filter(None, indexes.split(","))))
+
+
+def _over_values(expression: Expression, values: Sequence[Expression]) -> Expression:
+    """Return an expression over the columns that `values` are computed from."""
+    became: dict[Node, Node] = {}
+    for node in walk(expression):
+        if isinstance(node, ColumnRef):
+            became[node] = values[node.index]
+        else:
+            became[node] = map_children(node, became.__getitem__)
+    made = became[expression]
+    assert isinstance(made, Expression)
+    return made
+
+
+def _is_same(value: Expression, declared: Expression, required: Collection[int]) -> bool:
+    """Return whether an expression is event time as it is declared, which no row lacks."""
+    became: dict[Node, Node] = {}
+    for node in walk(value):
+        became[node] = map_children(node, became.__getitem__)
+        if isinstance(node, Call) and node.function == "coalesce":
+            column = node.arguments[0]
+            if isinstance(column, ColumnRef) and column.index in required:
+                became[node] = column
+    made = became[value]
+    assert isinstance(made, Expression)
+    return with_nullability(made, lambda _: True) is with_nullability(declared, lambda _: True)
 
 
 def with_condition(versions: Plan, conditions: Sequence[Expression]) -> Plan:

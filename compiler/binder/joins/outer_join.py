@@ -90,7 +90,7 @@ def outer_join(  # noqa: PLR0913 - the parts of a join
         plan = final
     elif of_both:
         matching = Join(left.plan, right.plan, *_keys(pairs), None)
-        plan = _by_pairs(kind, left.plan, right.plan, filter_relation(matching, rest))
+        plan = by_pairs(kind, left.plan, right.plan, filter_relation(matching, rest))
     else:
         left_plan, right_plan = left.plan, right.plan
         if kind.keeps_left:
@@ -168,7 +168,7 @@ def zero_where(condition: Expression) -> Expression:
     return Case(INT, nullable=True, branches=((condition, ZERO),), otherwise=nothing)
 
 
-def _by_pairs(kind: JoinKind, left: Plan, right: Plan, matching: Plan) -> Plan:
+def by_pairs(kind: JoinKind, left: Plan, right: Plan, matching: Plan) -> Plan:
     """Return the join whose pairs are `matching`."""
     if not kind.makes_pairs:
         return _join_pairs(kind, left, matching, 0)

@@ -46,6 +46,7 @@ from fsql.compiler.logical import (
     tables,
 )
 from fsql.compiler.node import walk
+from fsql.compiler.records import dataclass
 from fsql.compiler.sqltypes import BOOLEAN, FLOATING
 
 if TYPE_CHECKING:
@@ -106,15 +107,42 @@ def join_versions(
             context,
             span,
         )
-    if left_key is not None:
-        plan = found_beside_changes(plan, left.width, None if changed is not None else primary[0])
-        matches = _matches(plan, rest, len(plan.schema) - 2, context)
-        plan = last_changes(kind, plan, left.width, left_key, matches)
+    found = FoundVersions(kind, left_key, None if changed is not None else primary[0], primary[0])
+    return found.relation(left, right, plan, rest, context)
+
+
+@dataclass(frozen=True, slots=True)
+class FoundVersions:
+    """What is done with the rows of a left side and the versions that were found for them.
+
+    `left_key` is the key of the left if its rows are changes, else None.  `marked` is a column of the right
+    that is NULL without a version; None if the right ends with a column that says whether it is present.
+    `key` is a column of the right that is not NULL in rows.
+    """
+
+    kind: JoinKind
+    left_key: tuple[int, ...] | None
+    marked: int | None
+    key: int
+
+    def relation(
+        self,
+        left: Relation,
+        right: Relation,
+        plan: Plan,
+        conditions: Sequence[Expression],
+        context: Context,
+    ) -> Relation:
+        """Return the join: versions that are present and match, or the table that the changes make."""
+        if self.left_key is not None:
+            plan = found_beside_changes(plan, left.width, self.marked)
+            matches = _matches(plan, conditions, len(plan.schema) - 2, context)
+            plan = last_changes(self.kind, plan, left.width, self.left_key, matches)
+        else:
+            if self.marked is None:
+                plan = only_present(self.kind, plan, left.width)
+            plan = _where(self.kind, plan, _over(plan, conditions, context), left.width, self.key)
         return Relation(plan, rename_fields(side_by_side(left, right), plan))
-    if changed is not None:
-        plan = only_present(kind, plan, left.width)
-    plan = _where(kind, plan, _over(plan, rest, context), left.width, primary[0])
-    return Relation(plan, rename_fields(side_by_side(left, right), plan))
 
 
 def _over(plan: Plan, conditions: Sequence[Expression], context: Context) -> list[Expression]:
