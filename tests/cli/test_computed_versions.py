@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from fsql.tests.cli.commands import fsql, on_workers
+from fsql.tests.cli.commands import fsql
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -26,14 +26,18 @@ JOINS = (
 )
 
 
-@pytest.mark.parametrize("flags", [(), on_workers("--workers=2")], ids=["one process", "processes"])
-@pytest.mark.parametrize("right", ["", UPSERT], ids=["rows", "upserts"])
-@pytest.mark.parametrize("join", JOINS)
+@pytest.mark.parametrize(
+    ("join", "right", "flags"),
+    [
+        *((join, right, ()) for join in JOINS for right in ("", UPSERT)),
+        pytest.param(
+            JOINS[0], UPSERT, ("--workers=2",), marks=[pytest.mark.cluster, pytest.mark.slow]
+        ),
+    ],
+)
 def test_versions_are_valid_from_a_computed_time(
     tmp_path: Path, join: str, right: str, flags: tuple[str, ...]
 ) -> None:
-    if flags and (not right or join != JOINS[0]):
-        pytest.skip("one case is enough for processes")
     (tmp_path / "l.jsonl").write_text('{"id":1,"ts":5}\n{"id":1,"ts":9}\n{"id":2,"ts":9}\n')
     (tmp_path / "r.jsonl").write_text('{"id":1,"v":7,"ts":1}\n{"id":1,"v":8,"ts":6}\n')
     text = TABLES.format(left="", left_key="", right=right)
