@@ -9,6 +9,7 @@ from fsql.compiler.binder.expressions.operators import combine_balanced
 from fsql.compiler.binder.report import check_distinct, refusal
 from fsql.compiler.binder.scope import Layer, RowTime, Scope, fields_of, quantity_text
 from fsql.compiler.expression import Call, ColumnRef, Expression
+from fsql.compiler.functions.evaluate import fallible
 from fsql.compiler.logical import Filter, Plan, Project, Scan, operators
 from fsql.compiler.node import map_children
 from fsql.compiler.records import dataclass
@@ -127,8 +128,15 @@ def column_refs(plan: Plan) -> list[Expression]:
 
 
 def filter_relation(plan: Plan, conditions: Sequence[Expression]) -> Plan:
-    """Return the rows for which all conditions are TRUE; `plan` itself if there are none."""
-    return Filter(plan, combine_balanced("and", conditions)) if conditions else plan
+    """Return the rows for which all conditions are TRUE; `plan` itself if there are none.
+
+    Conditions that cannot fail come first: the others are evaluated where these are TRUE.
+    """
+    sure = [each for each in conditions if not fallible(each)]
+    others = [each for each in conditions if fallible(each)]
+    for part in (sure, others):
+        plan = Filter(plan, combine_balanced("and", part)) if part else plan
+    return plan
 
 
 def conjuncts(condition: Expression) -> list[Expression]:

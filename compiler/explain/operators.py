@@ -17,6 +17,7 @@ from fsql.compiler.explain.expressions import (
 from fsql.compiler.explain.literals import interval_text, name_text
 from fsql.compiler.explain.parts import Part
 from fsql.compiler.explain.scans import no_scan_lines, scan_parts
+from fsql.compiler.functions.evaluate import fallible
 from fsql.compiler.logical import JoinKind
 
 if TYPE_CHECKING:
@@ -124,7 +125,12 @@ def _row_parts(  # noqa: PLR0911 - one line for each operator
 ) -> tuple[Part, ...]:
     match plan:
         case logical.Filter(predicate=predicate):
-            return (Part("predicate", "", expression_text(predicate, names)),)
+            above = isinstance(plan.input, logical.Join) and fallible(predicate)
+            reason = "it can fail, and sees joined rows only" if above else None
+            return (
+                Part("predicate", "", expression_text(predicate, names)),
+                Part("above_join", "stays above the join:", reason),
+            )
         case logical.Project(expressions=expressions, names=new_names):
             return (Part("expressions", "", named_texts(expressions, new_names, names)),)
         case logical.Unnest(array=array, element_name=element, ordinality_name=ordinality):

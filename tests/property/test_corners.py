@@ -91,6 +91,19 @@ CORNERS = (
         ((1, 0.5, "10"),),
         502,
     ),
+    Corner(
+        "conditions that cannot fail come before those that can",
+        "SELECT v, v FROM t WHERE CAST(s AS BIGINT) > 0 AND v > 1 AND 10 / v > 1 AND d IS NOT NULL",
+        ((1, 1.0, "x"), (0, 1.0, "1"), (2, None, "x"), (3, 1.0, "3")),
+        "x BIGINT, y BIGINT",
+        ('{"x":3,"y":3}',),
+    ),
+    failing(
+        "of conditions that can fail the left",
+        "SELECT v, v FROM t WHERE v = 1 AND CAST(s AS BIGINT) > 0 AND 1 / (v - 1) > 0",
+        BAD_TEXT,
+        503,
+    ),
     failing("of two expressions the left", "SELECT CAST(s AS BIGINT), v / 0 FROM t", BAD_TEXT, 503),
     failing(
         "of two expressions the left again", "SELECT v / 0, CAST(s AS INT) FROM t", BAD_TEXT, 501
