@@ -204,6 +204,57 @@ def _check_fields(table: Table, rows: list[tuple[int, dict[str, object]]], sourc
     )
 
 
+def columns_in_no_row(compiled: Compiled, splits: Splits) -> Iterator[Diagnostic]:
+    """Yield warnings about columns of JSON that the job uses, and that no row of short files has."""
+    used = columns_read(compiled.bound)
+    for table in compiled.job.tables:
+        if dict(table.options).get("format", "json") == "json":
+            read = used.get(table.name, frozenset())
+            yield from _in_no_row(table, read, splits[table.ordinal])
+
+
+def _in_no_row(table: Table, used: frozenset[str], splits: Sequence[Split]) -> Iterator[Diagnostic]:
+    """Yield warnings about columns that the job uses, and that no row of short files has."""
+    if not 0 < len(splits) <= _FILES_MAX:
+        return
+    fields: set[str] = set()
+    for split in splits:
+        rows = _all_rows(table, split)
+        if rows is None:
+            return
+        fields.update(field for row in rows for field in row)
+    lower = {field.lower() for field in fields}
+    for column in record_columns(table):
+        # A field whose name differs in case only has a warning of its own.
+        if fields and column.name in used and column.name.lower() not in lower:
+            yield Diagnostic(
+                "W509",
+                f'column "{column.name}" of table "{table.name}" is NULL: no row has a field of that name',
+                helps=("declare the column by the name of a field, or do not use it",),
+            )
+
+
+def _all_rows(table: Table, split: Split) -> list[dict[str, object]] | None:
+    """Return all rows of a short file of JSON; None if it is longer, or has others."""
+    from fsql.connectors.file.source import FileSplit  # its readers take long to import
+    from fsql.formats.json.samples import records_of
+    from fsql.formats.json.shapes import records_path
+
+    file = file_of(split)
+    if not isinstance(file, FileSplit):
+        return None
+    settings = settings_of(table.options)
+    try:
+        start = file.first_bytes(_FIRST_BYTES)
+        if len(start) >= _FIRST_BYTES:
+            return None
+        records = records_of(start, records_path(settings), settings.record_bytes_max())
+        rows = [msgspec.json.decode(record) for _, record in records]
+    except (FsqlError, ValueError, RecursionError, msgspec.MsgspecError):
+        return None
+    return rows if all(isinstance(row, dict) for row in rows) else None
+
+
 def _misspelt(table: Table, fields: set[str], source: str) -> Iterator[Diagnostic]:
     """Yield warnings about columns that no row has, where the rows have fields with similar names."""
     names = {column.name for column in record_columns(table)}
@@ -295,10 +346,14 @@ def _images(rows: list[tuple[int, dict[str, object]]]) -> list[tuple[int, dict[s
 
 def warnings_of(compiled: Compiled, splits: Splits) -> Sequence[Diagnostic]:
     """Return all warnings of a job that is about to run."""
+    of_first_rows = first_row_warnings(compiled, splits)
+    reported = {warning.message for warning in of_first_rows}
+    absent = columns_in_no_row(compiled, splits)
     return (
         *compiled.warnings,
         *unkept_rows(compiled),
-        *first_row_warnings(compiled, splits),
+        *of_first_rows,
+        *(warning for warning in absent if warning.message not in reported),
         *file_difference_warnings(compiled, splits),
     )
 

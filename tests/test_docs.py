@@ -121,6 +121,7 @@ IN_NO_CASE = {
     "W505": "windows without late_path; tests/cli/test_input_warnings.py has it",
     "W507": "the first rows of a file; tests/cli/test_input_warnings.py has it",
     "W508": "several files; tests/cli/test_evolving_files.py has it",
+    "W509": "the rows of a file; tests/cli/test_input_warnings.py has it",
     "W506": "a row of a file; tests/cli/test_input_warnings.py has it",
     "I901": "a bug; tests/cli/test_errors.py makes one",
     "I902": "a bug; tests/unit/dataflow/test_invariants.py makes some",

@@ -382,6 +382,16 @@ DATA_ROWS: Final[tuple[Row, ...]] = (
         "SELECT * FROM 'trips/*.parquet';  -- files of 2023 and 2024",
     ),
     (
+        "W509",
+        "column is in no row",
+        (
+            "No row of the files of JSON of a table has a field of the column's name, so the column is NULL."
+            " Files of up to 64 KiB are looked at, and up to eight."
+        ),
+        "Declare the column by the name of a field, or do not use it.",
+        '{"a": 1}  -- with a column b that is selected',
+    ),
+    (
         "W507",
         "column is likely misspelt",
         (

@@ -299,3 +299,21 @@ def test_numbers_that_seem_to_have_another_unit(format_: str, tmp_path: Path) ->
     assert warnings_of("run", tmp_path, text, late) == [
         ("FSQL-W504", 'column "at" of table "t" seems to have microseconds since 1970')
     ]
+
+
+def test_a_column_that_no_row_has(tmp_path: Path) -> None:
+    """Files that are short are read whole; of longer ones only what is misspelt is known."""
+    (tmp_path / "a.jsonl").write_text('{"id": 1}\n{"id": 2, "x": null}\n')
+    options = f"('connector' = 'file', 'path' = '{tmp_path}/a.jsonl')"
+    table = f"CREATE TABLE t (id INT, x INT, region STRING) WITH {options};"
+    said = [
+        line
+        for line in fsql("run", "-e", f"{table} SELECT * FROM t").err.splitlines()
+        if "W5" in line
+    ]
+    assert said == [
+        'warning[FSQL-W509]: column "region" of table "t" is NULL: no row has a field of that name'
+    ]
+    assert "W509" not in fsql("run", "-e", f"{table} SELECT id, x FROM t").err
+    (tmp_path / "a.jsonl").write_text('{"id": 1}\n' * 9000)
+    assert "W509" not in fsql("run", "-e", f"{table} SELECT * FROM t").err
