@@ -21,7 +21,7 @@ import pytest
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.compiler.diagnostics.encoding import diagnostics_bytes
 from fsql.deployment.agent import run_agent
-from fsql.deployment.agent_log import log_line
+from fsql.deployment.agent_log import bound_log, log_line
 from fsql.deployment.directory import (
     ClusterDirectory,
     Deployment,
@@ -290,3 +290,18 @@ def test_a_job_that_was_stopped_with_the_machine_is_started(trial: Trial) -> Non
     trial.job.set_outcome(Outcome("stopped", 0.0))
     trial.look()
     assert (trial.starts, trial.said) == (2, [])
+
+
+def test_the_log_of_an_agent_is_bounded_for_all_that_write_to_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Processes that have inherited it go on writing at its end."""
+    monkeypatch.setattr("fsql.deployment.agent_log.LOG_BYTES_MAX", 10)
+    path = tmp_path / "agent.log"
+    with path.open("ab", buffering=0) as inherited:
+        for number in range(4):
+            inherited.write(b"line %d\n" % number)
+            bound_log(path)
+    assert path.read_bytes() == b""
+    assert path.with_name("agent.log.1").read_bytes() == b"line 2\nline 3\n"
+    bound_log(tmp_path / "none")
