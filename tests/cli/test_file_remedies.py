@@ -58,7 +58,13 @@ def with_help(script: str, err: str) -> str:
         ("a.json", ROWS.encode("utf-16"), declared("a.json"), 1, 3),
         ("a.json", ROWS.encode("utf-16-le"), declared("a.json"), 1, 3),
         ("a.json", ROWS.encode("utf-16-be"), "SELECT name, n FROM 'a.json'", 1, 3),
-        ("a.json", gzip.compress(ROWS.encode("utf-16")), "SELECT name, n FROM 'a.json'", 1, 3),
+        (
+            "a.json",
+            gzip.compress(ROWS.encode("utf-16"), mtime=0),
+            "SELECT name, n FROM 'a.json'",
+            1,
+            3,
+        ),
         ("a.json", ROWS.encode("latin-1") + b'{"name":"\x81"}', declared("a.json"), 2, 4),
         ("a.json", PRETTY.replace(b"\\u00e9", b"\xe9"), declared("a.json", "Records STRING"), 1, 1),
         (
