@@ -95,7 +95,7 @@ def test_columns_of_include_are_those_of_metadata(tmp_path: Path, broker: Broker
     ("value", "key", "reason"),
     [
         (b"[1]", None, "the record is an array, not an object"),
-        (b'{"n":1}', b"\xff", "0xff, is not UTF-8"),
+        (b'{"n":1}', b"\xff", "0xff, is not UTF-8; it reads as cp1252"),
         (b'{"n":1,"kafka:0:offset":7}', None, 'the key "kafka:0:offset" occurs twice'),
     ],
 )

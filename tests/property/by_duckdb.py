@@ -120,7 +120,9 @@ def load(connection: duckdb.DuckDBPyConnection, table: logical.Table, rows: Sequ
     names = [*(f"c{index}" for index in range(len(table.columns))), "time", "origin"]
     columns = ", ".join(f"{name} {type_}" for name, type_ in zip(names, types, strict=True))
     connection.execute(f"CREATE TABLE input_{table.ordinal} ({columns})")
-    given = [[*(plain(value) for value in row.values), *row.root] for row in rows]
+    given = [
+        [*(plain(value) for value in row.values[: len(table.columns)]), *row.root] for row in rows
+    ]
     places = [f"CAST(? AS {type_})" for type_ in types]
     insert_rows(connection, f"input_{table.ordinal}", places, given)
 

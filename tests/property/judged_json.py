@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from fsql.compiler.sqltypes import BIGINT, BOOLEAN, STRING
+from fsql.compiler.sqltypes import BIGINT, BOOLEAN, STRING, array_of
 from fsql.tests.property.judged_functions import Column, ComparedFunction, constants
 from fsql.tests.property.judged_others import ARRAYS, INTEGERS, TEXTS
 
@@ -101,6 +101,10 @@ _TEXTS_OF_CLAUSES: Final = ("none", "bad")
 _SOME_PATHS: Final = ("$", "$.a", "$.b", "$.b[0]", "$.zz")
 _SOME_WILD_PATHS: Final = ("$[*]", "$.b[*].c")
 
+DOCUMENT_ARRAYS: Final = Column(
+    array_of(STRING), (None, (), ("1",), ('{"a":[1,2]}', "null", '"x"', None))
+)
+
 JSON: Final[Mapping[str, list[ComparedFunction]]] = {
     **_with_clauses("json_value", _VALUE, _SOME_PATHS, _TEXTS_OF_CLAUSES),
     **_with_clauses("json_query", _QUERY, _SOME_PATHS, _TEXTS_OF_CLAUSES),
@@ -170,6 +174,9 @@ JSON: Final[Mapping[str, list[ComparedFunction]]] = {
         Column(STRING, ("a", "é", "a b", "zz")),
     ),
     "json_quote": _one("CAST(to_json({0}) AS VARCHAR)", TEXTS),
+    "json_of_documents": _one(
+        "CAST(to_json(list_transform({0}, lambda x: CAST(x AS JSON))) AS VARCHAR)", DOCUMENT_ARRAYS
+    ),
     "json_string": [
         *_one("CAST(to_json({0}) AS VARCHAR)", TEXTS),
         *_one("CAST(to_json({0}) AS VARCHAR)", INTEGERS),

@@ -50,7 +50,7 @@ def queries() -> list[tuple[str, str]]:
         for case in read_cases(path.read_text(encoding="utf-8")):
             command = case.command.split()[0]
             if command == "tables":
-                tables = case.input
+                tables += case.input
             elif command in _COMMANDS:
                 name = f"{path.relative_to(_CASES)}:{case.line}"
                 found.append((name, tables + case.input))

@@ -215,7 +215,7 @@ def a_job_that_cannot_go_on_tries_for_ever(patch: Patch) -> None:
 
 
 def a_worker_never_leaves_an_epoch(patch: Patch) -> None:
-    patch.setattr(WorkerEpoch, "has_failed", lambda *_: False)
+    patch.setattr(WorkerEpoch, "failure", lambda *_: None)
 
 
 def the_coordinator_never_gives_up(patch: Patch) -> None:

@@ -28,7 +28,7 @@ SCRIPT = """
 CREATE TABLE t (a BIGINT, b BIGINT, c STRING) WITH ('connector' = 'stdin');
 CREATE TABLE kept (a BIGINT, c STRING) WITH ('connector' = 'file', 'path' = 'kept');
 CREATE TABLE counts (c STRING, n BIGINT) WITH ('connector' = 'file', 'path' = 'counts');
-INSERT INTO kept SELECT a, c FROM t WHERE a > 1 AND b < 5 AND c <> 'x' AND a / b > 1;
+INSERT INTO kept SELECT a, c FROM t WHERE a / b > 1 AND b / a > 1;
 INSERT INTO counts SELECT c, COUNT(*) AS n FROM t WHERE b > 2 AND a > 3 GROUP BY c;
 """
 SPLIT = ((2,), (0, 1))

@@ -130,6 +130,7 @@ def run(
 
     state: Any = SimpleNamespace(
         renewal_seconds=600.0,
+        snapshot_problems=(),
         renew_lease=renew_lease,
         open_request=lambda: None,
         tick_proposals=lambda _: None,
