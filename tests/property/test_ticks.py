@@ -105,7 +105,7 @@ def check_case(found: Case, met: Counter[str]) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seeds", seed_ranges(16), ids=str)
+@pytest.mark.parametrize("seeds", seed_ranges(24), ids=str)
 @pytest.mark.parametrize("kind", ["script", "plan"])
 def test_any_two_layouts_release_the_same(kind: str, seeds: range) -> None:
     met: Counter[str] = Counter()
