@@ -16,9 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from numpy.typing import NDArray
-
-    Ints = NDArray[np.int64]
+    from fsql.runtime.arrays import Ints
 
 
 def seconds_of(batch: Callable[[Path], object], path: Path) -> float:

@@ -14,9 +14,8 @@ from fsql.connectors.generated.zipf_words import mix
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from numpy.typing import NDArray
+    from fsql.runtime.arrays import Ints
 
-    Ints = NDArray[np.int64]
 
 BUYERS: Final = 10_000
 COUNTRIES: Final = 40

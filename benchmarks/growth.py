@@ -37,9 +37,8 @@ from fsql.runtime.ports import Chunk
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from numpy.typing import NDArray
+    from fsql.runtime.arrays import Ints
 
-    Ints = NDArray[np.int64]
 
 LOADS: Final = {
     "windows": 5_000_000,

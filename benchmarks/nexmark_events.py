@@ -14,9 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from numpy.typing import NDArray
+    from fsql.runtime.arrays import Ints
 
-    Ints = NDArray[np.int64]
 
 SIDE_INPUT: Final = "side_input"
 _SIDE_ROWS: Final = 10_000

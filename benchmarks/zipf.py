@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from fsql.compiler.owner_map import OwnerMap
+    from fsql.runtime.arrays import Ints
 
-    Ints = NDArray[np.int64]
 
 KEYS: Final = 10_000
 ITEMS: Final = 50

@@ -30,14 +30,12 @@ from fsql.runtime.dataflow.barrier import DeadLetters, LateRows
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from numpy.typing import NDArray
-
     from fsql.compiler.expression import Value
     from fsql.compiler.schema import Schema
+    from fsql.runtime.arrays import Ints
     from fsql.runtime.cluster.delivery import Contents
     from fsql.runtime.ports import Split
 
-    Ints = NDArray[np.int64]
 
 _ORIGIN: Final[Schema] = (Column("source", STRING), Column("split", STRING), Column("row", BIGINT))
 _REASON: Final = Column("reason", STRING)

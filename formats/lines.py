@@ -24,10 +24,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from fsql.runtime.arrays import Bools, Ints
     from fsql.runtime.ports import DeadLetter
 
-    Bools = NDArray[np.bool_]
-    Ints = NDArray[np.int64]
 
 DecodedRows: TypeAlias = "tuple[list[pa.Array], Ints, list[DeadLetter]]"
 """Columns, the number of each of their rows, and the dead letters; both sorted by row number."""

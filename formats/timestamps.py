@@ -26,9 +26,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from fsql.formats.json.time_units import Unit
+    from fsql.runtime.arrays import Bools, Ints
 
-    Ints = NDArray[np.int64]
-    Bools = NDArray[np.bool_]
 
 _PLAIN: Final = pa.timestamp("us")
 _ZONED: Final = pa.timestamp("us", tz="UTC")

@@ -18,9 +18,8 @@ from fsql.compiler.records import dataclass
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numpy.typing import NDArray
+    from fsql.runtime.arrays import Ints
 
-    Ints = NDArray[np.int64]
 
 TIME_START: Final = -(2**63) + 1
 TIME_END: Final = 2**63 - 1

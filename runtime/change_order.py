@@ -19,11 +19,8 @@ from fsql.runtime.order import (
 from fsql.runtime.ties import tie_breaking_codes
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
+    from fsql.runtime.arrays import Ints
     from fsql.runtime.batch import Batch
-
-    Ints = NDArray[np.int64]
 
 
 class ChangeOrder(NamedTuple):

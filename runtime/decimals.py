@@ -23,10 +23,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from fsql.compiler.sqltypes import SqlType
+    from fsql.runtime.arrays import Bools
 
     Integers = NDArray[Any]
     """An array of int64, or of Python integers."""
-    Bools = NDArray[np.bool_]
     Codes = NDArray[np.int16]
 
 _WORD: Final = 2**64

@@ -15,9 +15,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from fsql.runtime.arrays import Ints
 
-    Ints = NDArray[np.int64]
 
 _NONE: Final = pa.array([], pa.string())
 _SAMPLE_ROWS: Final = 512

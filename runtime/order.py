@@ -26,8 +26,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    Ints = NDArray[np.int64]
-    Bools = NDArray[np.bool_]
+    from fsql.runtime.arrays import Bools, Ints
 
 
 LARGE_ROWS: Final = 4096

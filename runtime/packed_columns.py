@@ -13,9 +13,8 @@ import numpy as np
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numpy.typing import NDArray
+    from fsql.runtime.arrays import Ints
 
-    Ints = NDArray[np.int64]
 
 _ROWS_OF_RUN_MAX: Final = 64
 """If runs are longer than this on average, sorting by digits is faster."""

@@ -17,9 +17,7 @@ from fsql.runtime.order import lexicographic_order, starts_of_runs
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from numpy.typing import NDArray
-
-    Ints = NDArray[np.int64]
+    from fsql.runtime.arrays import Ints
 
 
 def tie_breaking_codes(

@@ -39,8 +39,8 @@ if TYPE_CHECKING:
     from fsql.compiler.expression import Value
     from fsql.compiler.schema import Column
     from fsql.compiler.sqltypes import SqlType
+    from fsql.runtime.arrays import Ints
 
-    Ints = NDArray[np.int64]
     Hashes = NDArray[np.uint64]
 
 _GOLDEN: Final = np.uint64(0x9E3779B97F4A7C15)

@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     from fsql.compiler.logical import Table
     from fsql.compiler.schema import Schema
     from fsql.formats.settings import Settings
+    from fsql.runtime.arrays import Ints
 
-    Ints = NDArray[np.int64]
     Hashes = NDArray[np.uint64]
 
 _GOLDEN: Final = np.uint64(0x9E3779B97F4A7C15)

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from fsql.compiler.sqltypes import SqlType
+    from fsql.runtime.arrays import Ints
 
-    Ints = NDArray[np.int64]
     Column = tuple[SqlType, Callable[["Nexmark", Ints], pa.Array]]
 
 PROPORTION: Final = 50

@@ -27,15 +27,13 @@ from fsql.runtime.arrow_types import struct_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from numpy.typing import NDArray
-
     from fsql.compiler.logical import Table
     from fsql.compiler.sqltypes import SqlType
     from fsql.connectors.context import ConnectorContext
     from fsql.formats.settings import Settings
+    from fsql.runtime.arrays import Ints
     from fsql.runtime.ports import Split
 
-    Ints = NDArray[np.int64]
     Maker = Callable[[Ints], pa.Array]
 
 

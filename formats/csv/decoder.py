@@ -34,15 +34,13 @@ from fsql.runtime.decimals import read_texts as read_decimals
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
 
-    from numpy.typing import NDArray
-
     from fsql.compiler.expression import Value
     from fsql.compiler.schema import Column, Schema
     from fsql.formats.lines import DecodedRows, LineDecoder, Lines, RecordCutter
     from fsql.formats.settings import Settings
+    from fsql.runtime.arrays import Bools
     from fsql.runtime.ports import DeadLetter
 
-    Bools = NDArray[np.bool_]
 
 _INTEGER: Final = "^-?[0-9]{1,18}$"
 _DOUBLE: Final = r"^-?(0|[1-9][0-9]{0,15})(\.[0-9]{1,20})?$"

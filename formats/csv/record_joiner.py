@@ -20,12 +20,10 @@ import numpy as np
 from fsql.formats.lines import concatenate
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from fsql.formats.csv.records import Dialect
     from fsql.formats.lines import Lines
+    from fsql.runtime.arrays import Ints
 
-    Ints = NDArray[np.int64]
 
 _NEWLINE: Final = 0x0A
 _RETURN: Final = 0x0D

@@ -24,16 +24,13 @@ from fsql.runtime.decimals import column_of, read_unsigned
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from numpy.typing import NDArray
-
     from fsql.compiler.schema import Column, Schema
     from fsql.compiler.sqltypes import SqlType
     from fsql.formats.json.layouts import Layout, Slices
     from fsql.formats.json.time_units import TimeUnits, Unit
     from fsql.formats.lines import Lines
+    from fsql.runtime.arrays import Bools, Ints
 
-    Bools = NDArray[np.bool_]
-    Ints = NDArray[np.int64]
 
 Read: TypeAlias = "tuple[pa.Array, Bools]"
 """A column, and which of its values are certain; the others are arbitrary."""

@@ -50,8 +50,8 @@ if TYPE_CHECKING:
 
     from fsql.formats.json.dictionary import DictionaryMemory
     from fsql.formats.json.pieces import Counts, Indexes
+    from fsql.runtime.arrays import Bools
 
-    Bools = NDArray[np.bool_]
 
 _PIECES: Final = {
     '"': QUOTE,

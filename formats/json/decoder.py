@@ -49,18 +49,14 @@ from fsql.runtime.few_rows import FEW_ROWS_IN_C
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
 
-    from numpy.typing import NDArray
-
     from fsql.compiler.schema import Schema
     from fsql.compiler.sqltypes import SqlType
     from fsql.formats.json.shapes import MemberPath
     from fsql.formats.lines import DecodedRows, LineDecoder, Lines, RecordCutter
     from fsql.formats.settings import Settings
+    from fsql.runtime.arrays import Bools, Ints, Octets
     from fsql.runtime.ports import DeadLetter
 
-    Bools = NDArray[np.bool_]
-    Ints = NDArray[np.int64]
-    Octets = NDArray[np.uint8]
 
 _COLON, _QUOTE, _SPACE, _BRACE, _BRACKET, _BACKSLASH = b':" {[\\'
 _NEGATIVE_ZERO: Final = re.compile(rb"-0[\s,\]}]")

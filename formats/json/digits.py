@@ -17,10 +17,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from fsql.formats.json.layouts import Slices
+    from fsql.runtime.arrays import Bools, Ints, Octets
 
-    Bools = NDArray[np.bool_]
-    Ints = NDArray[np.int64]
-    Octets = NDArray[np.uint8]
     Words = NDArray[np.uint64]
 
 _ZERO, _NINE, _MINUS = b"09-"

@@ -36,11 +36,8 @@ from fsql.formats.lines import Lines
 from fsql.formats.malformed import DUPLICATE_KEY, EXCERPT_BYTES, NOT_JSON, MalformedError
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from fsql.runtime.arrays import Bools, Ints, Octets
 
-    Bools = NDArray[np.bool_]
-    Ints = NDArray[np.int64]
-    Octets = NDArray[np.uint8]
 
 _QUOTE, _BACKSLASH, _NEWLINE, _RETURN, _SPACE = b'"\\\n\r '
 _BRACKETS: Final = np.zeros(256, np.int8)

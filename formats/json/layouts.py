@@ -22,10 +22,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from fsql.formats.lines import Lines
+    from fsql.runtime.arrays import Bools, Ints, Octets
 
-    Bools = NDArray[np.bool_]
-    Ints = NDArray[np.int64]
-    Octets = NDArray[np.uint8]
 
 _QUOTE: Final = ord('"')
 _BACKSLASH: Final = ord("\\")

@@ -17,8 +17,8 @@ from fsql.runtime.arrow_types import string_buffers
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    Ints = NDArray[np.int64]
-    Octets = NDArray[np.uint8]
+    from fsql.runtime.arrays import Ints, Octets
+
 
 _CONTROL_MAX: Final = 0x1F
 _SHORT_ESCAPES: Final = {"\b": "b", "\f": "f", "\n": "n", "\r": "r", "\t": "t"}

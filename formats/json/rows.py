@@ -40,15 +40,12 @@ from fsql.runtime.arrow_types import arrow_type, octets_of_base64, struct_of, to
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from numpy.typing import NDArray
-
     from fsql.compiler.expression import Value
     from fsql.compiler.schema import Schema
     from fsql.formats.json.time_units import TimeUnits
     from fsql.formats.json.values import Decoded
+    from fsql.runtime.arrays import Bools, Ints
 
-    Bools = NDArray[np.bool_]
-    Ints = NDArray[np.int64]
 
 _BIGINT: Final = Annotated[int, msgspec.Meta(ge=BIGINT_MIN, le=BIGINT_MAX)]
 _TYPES: Final[dict[Kind, Any]] = {

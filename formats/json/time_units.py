@@ -9,12 +9,9 @@ from fsql.compiler.sqltypes import BIGINT_MAX, BIGINT_MIN, DAY_US, TIMESTAMP_MAX
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    import numpy as np
-    from numpy.typing import NDArray
-
     from fsql.formats.settings import Settings
+    from fsql.runtime.arrays import Ints
 
-    Ints = NDArray[np.int64]
 
 _NANOS: Final = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
 _NAMES: Final = {"s": "seconds", "ms": "milliseconds", "us": "microseconds", "ns": "nanoseconds"}

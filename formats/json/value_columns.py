@@ -17,11 +17,8 @@ from fsql.runtime.arrow_types import arrow_type, nearest_floats
 from fsql.runtime.decimals import column_of, read_texts
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from fsql.compiler.sqltypes import SqlType
-
-    Bools = NDArray[np.bool_]
+    from fsql.runtime.arrays import Bools
 
 
 def floats(doubles: pa.Array) -> tuple[pa.Array, Bools]:

@@ -43,14 +43,10 @@ from fsql.runtime.kernels.keyed.slot_marks import SlotMarks
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numpy.typing import NDArray
-
+    from fsql.runtime.arrays import Bools, Ints
     from fsql.runtime.dataflow.backlog import Backlog
     from fsql.runtime.dataflow.fold_output import FoldOutput
     from fsql.runtime.dataflow.undo_log import Application
-
-    Bools = NDArray[np.bool_]
-    Ints = NDArray[np.int64]
 
 
 class AppliedRows:

@@ -29,10 +29,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from fsql.compiler.tick_plan import TickPlan, ToFold
+    from fsql.runtime.arrays import Ints
     from fsql.runtime.batch import Batch
     from fsql.runtime.kernels.keyed.prepare import Evaluator
 
-    Ints = NDArray[np.int64]
     Hashes = NDArray[np.uint32]
 
 SAMPLED: Final = 4

@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from fsql.runtime.arrays import Ints
 
-    Ints = NDArray[np.int64]
 
 FAR_US: Final = 365 * 86_400_000_000
 _IN_SECONDS: Final = range(10**12, 10**14)

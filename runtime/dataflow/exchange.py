@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from fsql.compiler.tick_plan import ToFold
+    from fsql.runtime.arrays import Ints
     from fsql.runtime.dataflow.bin_loads import BinLoads
     from fsql.runtime.dataflow.layout_change import Routing
     from fsql.runtime.dataflow.stage_pipelines import StagePipelines
 
-    Ints = NDArray[np.int64]
     Hashes = NDArray[np.uint32]
 
 

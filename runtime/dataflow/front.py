@@ -36,9 +36,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from fsql.runtime.arrays import Ints
     from fsql.runtime.ports import FollowingRows
 
-    Ints = NDArray[np.int64]
 
 NULL_EVENT_TIME = 521
 EVENT_TIME_AHEAD = 522

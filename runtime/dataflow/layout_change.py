@@ -35,14 +35,13 @@ if TYPE_CHECKING:
     from fsql.compiler.owner_map import OwnerMap
     from fsql.compiler.owners import Owners
     from fsql.compiler.plan_choices import PlanChoices
+    from fsql.runtime.arrays import Bools, Ints
     from fsql.runtime.batch import Batch, Root
     from fsql.runtime.dataflow.front import Front
     from fsql.runtime.dataflow.messages import Address, Message
     from fsql.runtime.ports import DeadLetter
 
-    Ints = NDArray[np.int64]
     Hashes = NDArray[np.uint32]
-    Bools = NDArray[np.bool_]
     DeadLetters = tuple[tuple[Root, DeadLetter], ...]
 
 

@@ -12,11 +12,8 @@ from fsql.runtime.order import position_order
 from fsql.runtime.weights import consolidate, expand
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
+    from fsql.runtime.arrays import Ints
     from fsql.runtime.batch import Batch
-
-    Ints = NDArray[np.int64]
 
 
 class RowOrder:

@@ -16,10 +16,7 @@ import numpy as np
 from fsql.runtime.ports import FOLLOWING_ROWS
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Bools = NDArray[np.bool_]
-    Ints = NDArray[np.int64]
+    from fsql.runtime.arrays import Bools, Ints
 
 
 def rows_ahead(

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    Ints = NDArray[np.int64]
+    from fsql.runtime.arrays import Ints
+
 
 SEPARATOR: Final = ":"
 """Separates the time and the origin of a position."""

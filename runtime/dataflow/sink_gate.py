@@ -29,10 +29,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from fsql.compiler.tick_plan import SinkPort
+    from fsql.runtime.arrays import Ints
     from fsql.runtime.batch import Root
     from fsql.runtime.dataflow.row_encoding import RowEncoding
 
-    Ints = NDArray[np.int64]
     Operations = NDArray[np.int8]
 
 _MOVING_MIN: Final = 1 << 16

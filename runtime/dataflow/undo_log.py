@@ -16,13 +16,10 @@ from fsql.runtime.order import below
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from numpy.typing import NDArray
-
+    from fsql.runtime.arrays import Bools, Ints
     from fsql.runtime.kernels.keyed.kernel import ApplyResult, KeyedRows
     from fsql.runtime.kernels.keyed.slot_marks import SlotMarks
 
-    Ints = NDArray[np.int64]
-    Bools = NDArray[np.bool_]
 
 REPAIR_BOUND: Final = 1.0
 """The number of rows that repairs may apply again for each applied row, beyond `repairs_free`."""

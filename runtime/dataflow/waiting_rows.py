@@ -14,7 +14,7 @@ Small batches are merged, so that single rows do not occupy a batch each.
 from __future__ import annotations
 
 import heapq
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 
@@ -22,11 +22,6 @@ from fsql.compiler.records import dataclass
 from fsql.runtime.batch import END, Batch, Root
 from fsql.runtime.few_rows import exceeds_bytes
 from fsql.runtime.order import below, concat, lexicographic_order
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Ints = NDArray[np.int64]
 
 SMALL_ROWS: Final = 256
 SMALL_BYTES: Final = 1 << 18

@@ -37,12 +37,10 @@ from fsql.runtime.dataflow.timed_folds import TimedFolds
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    import numpy as np
-    from numpy.typing import NDArray
-
     from fsql.compiler.owners import Owners
     from fsql.compiler.plan_choices import PlanChoices
     from fsql.compiler.tick_plan import TickPlan, ToFold
+    from fsql.runtime.arrays import Ints
     from fsql.runtime.batch import Root
     from fsql.runtime.dataflow.bin_loads import BinLoads
     from fsql.runtime.dataflow.fold import Fold
@@ -51,8 +49,6 @@ if TYPE_CHECKING:
     from fsql.runtime.dataflow.row_encoding import RowEncoding
     from fsql.runtime.kernels.keyed.incremental_snapshot import IncrementalSnapshot
     from fsql.runtime.ports import Chunk, SourceOffset
-
-    Ints = NDArray[np.int64]
 
 
 class Worker:

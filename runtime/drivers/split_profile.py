@@ -20,8 +20,9 @@ if TYPE_CHECKING:
 
     from fsql.compiler.assignment import FrontTask
     from fsql.compiler.tick_plan import TickPlan, ToFold
+    from fsql.runtime.arrays import Ints
     from fsql.runtime.batch import Batch
-    from fsql.runtime.dataflow.bin_loads import EdgeLoad, Hashes, Ints
+    from fsql.runtime.dataflow.bin_loads import EdgeLoad, Hashes
     from fsql.runtime.dataflow.metrics import MeasuredOperator
     from fsql.runtime.ports import Split
 

@@ -12,11 +12,9 @@ from fsql.runtime.wire.columns import as_sent, put_column, take_column, type_cod
 from fsql.runtime.wire.errors import MalformedError
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
+    from fsql.runtime.arrays import Ints
     from fsql.runtime.wire.parts import PartsReader, PartsWriter
 
-    Ints = NDArray[np.int64]
 
 _WIDTH: Final = 8
 _LEVELS_MAX: Final = 256

@@ -42,8 +42,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from fsql.compiler.schema import Schema
+    from fsql.runtime.arrays import Bools
     from fsql.runtime.batch import Batch
-    from fsql.runtime.kernels.aggregate.pre_aggregation import Bools, Hashes, PreAggregated
+    from fsql.runtime.kernels.aggregate.pre_aggregation import Hashes, PreAggregated
 
 SUMS: Final = (AggregateFunction.SUM, AggregateFunction.AVG)
 EXTREMES: Final = (AggregateFunction.MIN, AggregateFunction.MAX)

@@ -16,9 +16,8 @@ from fsql.tests.cli.commands import fsql
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from numpy.typing import NDArray
+    from fsql.runtime.arrays import Ints
 
-    Ints = NDArray[np.int64]
 
 QUERIES = Path(__file__).parents[2] / "queries" / "nexmark"
 TABLES = (QUERIES / "tables.sql").read_text()

@@ -45,9 +45,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from fsql.runtime.arrays import Ints
     from fsql.runtime.kernels.aggregate.steps import Steps
-
-    Ints = NDArray[np.int64]
 
 
 class SnapshotState(Protocol):

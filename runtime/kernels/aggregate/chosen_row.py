@@ -23,13 +23,11 @@ from fsql.runtime.order import concat_arrays
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from numpy.typing import NDArray
-
     from fsql.compiler.expression import AggregateCall, Value
+    from fsql.runtime.arrays import Ints
     from fsql.runtime.kernels.aggregate.ordered_values import SortKey
     from fsql.runtime.kernels.aggregate.steps import Steps
 
-    Ints = NDArray[np.int64]
     Arguments = tuple[Value, ...]
     _Row = tuple[SortKey, Arguments] | None
 

@@ -20,12 +20,8 @@ from fsql.runtime.order import stable_order, starts_of_runs
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from numpy.typing import NDArray
-
     from fsql.compiler.graph import Closing
-
-    Ints = NDArray[np.int64]
-    Bools = NDArray[np.bool_]
+    from fsql.runtime.arrays import Bools, Ints
 
 
 COLUMN_BYTES_MAX: Final = 2**31 - 1

@@ -33,13 +33,9 @@ from fsql.runtime.order import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numpy.typing import NDArray
-
     from fsql.compiler.graph import CombineChanges
+    from fsql.runtime.arrays import Bools
     from fsql.runtime.kernels.aggregate.grouped import _Undo
-
-    Bools = NDArray[np.bool_]
-    Ints = NDArray[np.int64]
 
 
 class ComparedRowsKernel(AggregateKernel):

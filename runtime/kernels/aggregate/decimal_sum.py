@@ -12,11 +12,9 @@ from fsql.runtime.kernels.aggregate.steps import Values
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from numpy.typing import NDArray
 
     from fsql.compiler.expression import AggregateCall
-
-    Ints = NDArray[np.int64]
+    from fsql.runtime.arrays import Ints
 
 
 class DecimalSum(IntegerSum):

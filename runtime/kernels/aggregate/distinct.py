@@ -34,13 +34,10 @@ from fsql.runtime.order import (
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from numpy.typing import NDArray
-
     from fsql.compiler.expression import AggregateCall
+    from fsql.runtime.arrays import Ints
     from fsql.runtime.kernels.aggregate.accumulators import Accumulator
     from fsql.runtime.kernels.aggregate.steps import Steps
-
-    Ints = NDArray[np.int64]
 
 
 class _Added(NamedTuple):

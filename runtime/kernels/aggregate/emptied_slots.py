@@ -14,11 +14,8 @@ import numpy as np
 from fsql.runtime.kernels.aggregate.state_column import StateColumn
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
+    from fsql.runtime.arrays import Ints
     from fsql.runtime.kernels.aggregate.steps import Values
-
-    Ints = NDArray[np.int64]
 
 
 class CountsRows(Protocol):

@@ -24,13 +24,11 @@ from fsql.runtime.order import roots_of, stable_order, starts_of_runs
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numpy.typing import NDArray
-
     from fsql.compiler.graph import CombineChanges
+    from fsql.runtime.arrays import Ints
     from fsql.runtime.batch import Root
     from fsql.runtime.kernels.aggregate.grouped import _Undo
 
-    Ints = NDArray[np.int64]
 
 NOT_THERE = 526
 

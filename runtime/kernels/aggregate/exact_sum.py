@@ -23,10 +23,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from fsql.runtime.arrays import Doubles, Ints
     from fsql.runtime.kernels.aggregate.steps import Steps
 
-    Ints = NDArray[np.int64]
-    Doubles = NDArray[np.float64]
 
 Bins: TypeAlias = "dict[int | str, Ints]"
 """A column for each bin by number, and one for each special value by name."""

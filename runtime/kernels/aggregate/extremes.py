@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from fsql.runtime.arrays import Ints
     from fsql.runtime.kernels.aggregate.steps import Steps
 
-    Ints = NDArray[np.int64]
     _Journal = dict[int, list[tuple[object, int]]]
     """The changes of each slot: values, and the changes of their weights."""
 

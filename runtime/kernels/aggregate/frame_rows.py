@@ -20,9 +20,7 @@ from fsql.runtime.kernels.sessions.numbered_rows import NumberedRows
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from numpy.typing import NDArray
-
-    Ints = NDArray[np.int64]
+    from fsql.runtime.arrays import Ints
 
 
 class SlotRows(NamedTuple):

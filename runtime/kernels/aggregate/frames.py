@@ -33,13 +33,9 @@ from fsql.runtime.order import concat, concat_arrays, starts_of_runs
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numpy.typing import NDArray
-
     from fsql.compiler.expression import AggregateCall, Expression
+    from fsql.runtime.arrays import Bools, Ints
     from fsql.runtime.batch import Batch
-
-    Ints = NDArray[np.int64]
-    Bools = NDArray[np.bool_]
 
 
 class _MergedRows(NamedTuple):

@@ -10,12 +10,8 @@ import pyarrow as pa
 from fsql.runtime.order import concat_arrays, identity_codes
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
+    from fsql.runtime.arrays import Bools, Ints
     from fsql.runtime.kernels.aggregate.steps import Steps, Values
-
-    Ints = NDArray[np.int64]
-    Bools = NDArray[np.bool_]
 
 
 class GroupValues(NamedTuple):

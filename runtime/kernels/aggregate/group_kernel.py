@@ -16,19 +16,15 @@ from fsql.runtime.kernels.keyed.slots import SlotTable
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import numpy as np
     import pyarrow as pa
-    from numpy.typing import NDArray
 
     from fsql.compiler.graph import Closing
     from fsql.compiler.owner_map import BinRanges
+    from fsql.runtime.arrays import Bools, Ints
     from fsql.runtime.batch import Root
     from fsql.runtime.kernels.aggregate.accumulators import SnapshotState
     from fsql.runtime.kernels.aggregate.emptied_slots import CountsRows
     from fsql.runtime.kernels.aggregate.idle_slots import IdleSlots
-
-    Ints = NDArray[np.int64]
-    Bools = NDArray[np.bool_]
 
 
 class SlotUndo(Protocol):

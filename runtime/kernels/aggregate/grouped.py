@@ -58,14 +58,11 @@ from fsql.runtime.order import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numpy.typing import NDArray
-
     from fsql.compiler.graph import CombineChanges
+    from fsql.runtime.arrays import Bools, Ints
     from fsql.runtime.kernels.aggregate.accumulators import UndoableState
     from fsql.runtime.order import Roots
 
-    Ints = NDArray[np.int64]
-    Bools = NDArray[np.bool_]
 
 SUM_OVERFLOW = 505
 VALUES_MAX: Final = 1 << 20

@@ -22,12 +22,9 @@ from fsql.runtime.order import stable_order, starts_of_runs
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from numpy.typing import NDArray
-
+    from fsql.runtime.arrays import Bools, Ints
     from fsql.runtime.kernels.aggregate.steps import Steps
 
-    Ints = NDArray[np.int64]
-    Bools = NDArray[np.bool_]
 
 _NONE: Final = TIME_START - 1
 """The time of a slot without rows."""

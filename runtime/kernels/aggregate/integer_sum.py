@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from fsql.compiler.expression import AggregateCall
+    from fsql.runtime.arrays import Ints
     from fsql.runtime.kernels.aggregate.steps import Steps
 
-    Ints = NDArray[np.int64]
 
 ADDENDS_MAX: Final = 1 << 30
 """The maximum number of addends that can be added at once in int64."""

@@ -28,14 +28,11 @@ from fsql.runtime.order import stable_order, starts_of_runs
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numpy.typing import NDArray
-
     from fsql.compiler.graph import CombineChanges
     from fsql.compiler.sqltypes import SqlType
+    from fsql.runtime.arrays import Bools, Ints
     from fsql.runtime.kernels.aggregate.grouped import _Undo
 
-    Bools = NDArray[np.bool_]
-    Ints = NDArray[np.int64]
 
 NO_EARLIER_ROW = 527
 _MARKED = ord("1")

@@ -22,12 +22,10 @@ from fsql.runtime.kernels.aggregate.steps import Values
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from numpy.typing import NDArray
-
     from fsql.compiler.sqltypes import SqlType
+    from fsql.runtime.arrays import Ints
     from fsql.runtime.kernels.aggregate.steps import Steps
 
-    Ints = NDArray[np.int64]
 
 _PACKED_FROM: Final = 4096
 """Chunks with fewer values than this are not packed."""

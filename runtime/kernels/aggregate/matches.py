@@ -21,13 +21,10 @@ from fsql.runtime.kernels.aggregate.steps import Values
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from numpy.typing import NDArray
-
     from fsql.compiler.expression import AggregateCall, Value
     from fsql.compiler.row_matching import Matching
+    from fsql.runtime.arrays import Ints
     from fsql.runtime.kernels.aggregate.steps import Steps
-
-    Ints = NDArray[np.int64]
 
 
 class Matches:

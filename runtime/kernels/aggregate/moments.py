@@ -20,13 +20,10 @@ from fsql.runtime.kernels.aggregate.slot_states import SlotStates
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    import numpy as np
-    from numpy.typing import NDArray
-
     from fsql.compiler.expression import AggregateCall, Value
+    from fsql.runtime.arrays import Ints
     from fsql.runtime.kernels.aggregate.slot_states import Arguments, Entry
 
-    Ints = NDArray[np.int64]
 
 _UNIT: Final = 1 << 1074
 """The factor that makes every DOUBLE an integer."""

@@ -33,17 +33,13 @@ from fsql.runtime.order import integers, stable_order
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numpy.typing import NDArray
-
     from fsql.compiler.expression import Expression
     from fsql.compiler.graph import CombineOver
     from fsql.compiler.logical import OverCall
     from fsql.compiler.owner_map import BinRanges
+    from fsql.runtime.arrays import Bools, Ints
     from fsql.runtime.batch import Root
     from fsql.runtime.kernels.aggregate.accumulators import Accumulator, UndoableState
-
-    Ints = NDArray[np.int64]
-    Bools = NDArray[np.bool_]
 
 
 class _RunningUndo(NamedTuple):

@@ -37,11 +37,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from fsql.compiler.pre_aggregation import ArgumentColumns
+    from fsql.runtime.arrays import Bools, Ints
     from fsql.runtime.batch import Root
 
-    Ints = NDArray[np.int64]
     Hashes = NDArray[np.uint32]
-    Bools = NDArray[np.bool_]
 
 SAMPLED: Final = 512
 """The number of rows of a batch that are sampled to find its hot keys."""

@@ -21,14 +21,11 @@ from fsql.runtime.kernels.aggregate.steps import Values
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    import numpy as np
     import pyarrow as pa
-    from numpy.typing import NDArray
 
     from fsql.compiler.expression import AggregateCall, Value
+    from fsql.runtime.arrays import Ints
     from fsql.runtime.kernels.aggregate.steps import Steps
-
-    Ints = NDArray[np.int64]
 
 
 class _State(NamedTuple):

@@ -30,16 +30,13 @@ from fsql.runtime.kernels.keyed.slot_marks import SlotMarks
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from numpy.typing import NDArray
-
+    from fsql.runtime.arrays import Ints
     from fsql.runtime.batch import Root
     from fsql.runtime.kernels.aggregate.accumulators import SnapshotState
     from fsql.runtime.kernels.aggregate.closings import Closings
     from fsql.runtime.kernels.aggregate.idle_slots import IdleSlots
     from fsql.runtime.kernels.keyed.kernel import KeyedRows
     from fsql.runtime.kernels.keyed.slots import SlotTable
-
-    Ints = NDArray[np.int64]
 
 
 class SlotSnapshots:

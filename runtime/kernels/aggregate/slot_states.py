@@ -18,12 +18,10 @@ from fsql.runtime.kernels.aggregate.steps import Values
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from numpy.typing import NDArray
-
     from fsql.compiler.expression import AggregateCall, Value
+    from fsql.runtime.arrays import Ints
     from fsql.runtime.kernels.aggregate.steps import Steps
 
-    Ints = NDArray[np.int64]
     Arguments = tuple[Value, ...]
     Entry = tuple[Arguments, int]
     """The arguments of a row, and its weight."""

@@ -8,11 +8,8 @@ import numpy as np
 import pyarrow as pa
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
+    from fsql.runtime.arrays import Ints
     from fsql.runtime.kernels.aggregate.steps import Steps
-
-    Ints = NDArray[np.int64]
 
 
 class StateColumn:

@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
 
+    from fsql.runtime.arrays import Ints
     from fsql.runtime.batch import Batch
 
-    Ints = NDArray[np.int64]
 
 _Column = TypeVar("_Column", "NDArray[np.int64]", "NDArray[np.bool_]")
 

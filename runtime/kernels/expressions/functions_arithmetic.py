@@ -43,10 +43,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from fsql.compiler.expression import Call
-    from fsql.runtime.kernels.expressions.vectors import Bools, Codes, Kernel
+    from fsql.runtime.arrays import Bools, Doubles
+    from fsql.runtime.kernels.expressions.vectors import Codes, Kernel
 
     Array = NDArray[Any]
-    Doubles = NDArray[np.float64]
     Partial = Callable[..., tuple[Array, Codes | None]]
 
 _LEAST: Final = {

@@ -22,13 +22,10 @@ from fsql.runtime.kernels.expressions.vectors import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from numpy.typing import NDArray
-
     from fsql.compiler.expression import Call
     from fsql.compiler.sqltypes import SqlType
+    from fsql.runtime.arrays import Ints
     from fsql.runtime.kernels.expressions.vectors import Kernel
-
-    Ints = NDArray[np.int64]
 
 
 def _cardinality(arguments: Sequence[Vector]) -> Vector:

@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from fsql.compiler.expression import Call
+    from fsql.runtime.arrays import Ints
     from fsql.runtime.kernels.expressions.vectors import Kernel
 
-    Ints = NDArray[np.int64]
 
 _HOUR_US: Final = 3_600_000_000
 _EPOCH_YEAR: Final = 1970

@@ -37,10 +37,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from fsql.compiler.expression import Call
-    from fsql.runtime.kernels.expressions.vectors import Bools, Kernel
+    from fsql.runtime.arrays import Bools, Doubles
+    from fsql.runtime.kernels.expressions.vectors import Kernel
 
     Array = NDArray[Any]
-    Doubles = NDArray[np.float64]
 
 _UFUNCS: Final[dict[str, np.ufunc]] = {
     "eq": np.equal,

@@ -30,7 +30,8 @@ if TYPE_CHECKING:
 
     from fsql.compiler.expression import Call
     from fsql.compiler.sqltypes import SqlType
-    from fsql.runtime.kernels.expressions.vectors import Bools, Codes, Kernel
+    from fsql.runtime.arrays import Bools
+    from fsql.runtime.kernels.expressions.vectors import Codes, Kernel
 
 
 def _and(arguments: Sequence[Vector]) -> Vector:

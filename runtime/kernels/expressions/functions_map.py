@@ -26,13 +26,10 @@ from fsql.runtime.kernels.expressions.vectors import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from numpy.typing import NDArray
-
     from fsql.compiler.expression import Call
     from fsql.compiler.sqltypes import SqlType
-    from fsql.runtime.kernels.expressions.vectors import Bools, Kernel
-
-    Ints = NDArray[np.int64]
+    from fsql.runtime.arrays import Bools, Ints
+    from fsql.runtime.kernels.expressions.vectors import Kernel
 
 
 def _make_parts(index: int) -> Callable[[Call], Kernel]:

@@ -40,12 +40,10 @@ from fsql.runtime.kernels.expressions.vectors import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from numpy.typing import NDArray
-
     from fsql.compiler.expression import Call
+    from fsql.runtime.arrays import Ints
     from fsql.runtime.kernels.expressions.vectors import Kernel
 
-    Ints = NDArray[np.int64]
 
 TEXT_BYTES_MAX: Final = 2**31 - 1
 """The maximum number of bytes of the strings of a batch: Arrow's offsets have 32 bits."""

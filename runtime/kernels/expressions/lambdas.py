@@ -40,9 +40,9 @@ if TYPE_CHECKING:
 
     from fsql.compiler.expression import LambdaCall, Value
     from fsql.compiler.sqltypes import SqlType
+    from fsql.runtime.arrays import Ints
     from fsql.runtime.kernels.expressions.vectors import Codes, Kernel
 
-    Ints = NDArray[np.int64]
     Run = Callable[[Mapping[int, pa.Array | Vector]], list[Vector]]
     """Computes the body over its columns."""
 

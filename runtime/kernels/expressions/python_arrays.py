@@ -40,7 +40,8 @@ if TYPE_CHECKING:
     from fsql.compiler.expression import Call, Value
     from fsql.compiler.functions.python_functions import Types
     from fsql.compiler.sqltypes import SqlType
-    from fsql.runtime.kernels.expressions.vectors import Bools, Codes, Kernel
+    from fsql.runtime.arrays import Bools
+    from fsql.runtime.kernels.expressions.vectors import Codes, Kernel
 
 ARRAY_KINDS: Final = frozenset(
     {

@@ -33,7 +33,8 @@ if TYPE_CHECKING:
 
     from fsql.compiler.expression import Value
     from fsql.compiler.sqltypes import SqlType
-    from fsql.runtime.kernels.expressions.vectors import Bools, Codes, Kernel
+    from fsql.runtime.arrays import Bools
+    from fsql.runtime.kernels.expressions.vectors import Codes, Kernel
 
     Parse = Callable[[pa.StringArray], tuple[NDArray[Any], Codes | None]]
     """Parses a column of strings: returns the values, and the codes of rows that cannot be parsed."""

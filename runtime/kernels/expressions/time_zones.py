@@ -25,12 +25,10 @@ from fsql.runtime.kernels.expressions.vectors import TIMESTAMP_RANGE, codes_wher
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from numpy.typing import NDArray
-
+    from fsql.runtime.arrays import Ints
     from fsql.runtime.kernels.expressions.strict import Parse
     from fsql.runtime.kernels.expressions.vectors import Codes
 
-    Ints = NDArray[np.int64]
 
 _MINUTE_US = 60_000_000
 _WITH_OFFSET = r":[0-9]{2}(\.[0-9]+)?(Z|[+-][0-9]{2}(:?[0-9]{2})?)\z"

@@ -25,9 +25,9 @@ from fsql.runtime.kernels.expressions.vectors import (
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from fsql.runtime.kernels.expressions.vectors import Bools, Codes
+    from fsql.runtime.arrays import Bools, Ints
+    from fsql.runtime.kernels.expressions.vectors import Codes
 
-    Ints = NDArray[np.int64]
     Bytes = NDArray[np.uint8]
     """`(positions, texts)`"""
 

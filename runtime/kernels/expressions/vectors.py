@@ -44,8 +44,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from fsql.compiler.expression import Value
+    from fsql.runtime.arrays import Bools
 
-    Bools = NDArray[np.bool_]
     Codes = NDArray[np.int16]
     """The number of the error with which a row failed (501 for FSQL-E501), 0 if it did not fail."""
     Values = Any

@@ -11,14 +11,9 @@ from fsql.runtime.batch import PUNCTUATION
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import numpy as np
-    from numpy.typing import NDArray
-
     from fsql.compiler.graph import Closing
+    from fsql.runtime.arrays import Bools, Ints
     from fsql.runtime.batch import Root
-
-    Ints = NDArray[np.int64]
-    Bools = NDArray[np.bool_]
 
 
 class ClosedWindows:

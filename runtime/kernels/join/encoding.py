@@ -26,13 +26,11 @@ from fsql.runtime.order import key_values
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from numpy.typing import NDArray
-
     from fsql.compiler.graph import CombineJoin
     from fsql.compiler.schema import Schema
+    from fsql.runtime.arrays import Ints
     from fsql.runtime.batch import Root
 
-    Ints = NDArray[np.int64]
 
 SIDE: Final = "side"
 _NAMES: Final = ("left", "right")

@@ -27,13 +27,9 @@ from fsql.runtime.order import concat, lexicographic_order, starts_of_runs
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numpy.typing import NDArray
-
     from fsql.compiler.graph import CombineJoin
     from fsql.compiler.schema import Schema
-
-    Ints = NDArray[np.int64]
-    Bools = NDArray[np.bool_]
+    from fsql.runtime.arrays import Bools, Ints
 
 
 class _Candidates(NamedTuple):

@@ -13,14 +13,13 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     import pyarrow as pa
-    from numpy.typing import NDArray
 
     from fsql.compiler.graph import CombineJoin
     from fsql.compiler.owner_map import BinRanges
+    from fsql.runtime.arrays import Ints
     from fsql.runtime.batch import Batch, Root
     from fsql.runtime.kernels.keyed.slots import SlotTable
 
-    Ints = NDArray[np.int64]
 
 LEFT, RIGHT = 0, 1
 PAIRS_MAX: Final = 1 << 18

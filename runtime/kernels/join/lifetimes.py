@@ -20,10 +20,8 @@ from fsql.runtime.kernels.join.net_rows import WeightedRows, ranges
 from fsql.runtime.order import identity_codes, lexicographic_order, starts_of_runs
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from fsql.runtime.arrays import Bools, Ints
 
-    Ints = NDArray[np.int64]
-    Bools = NDArray[np.bool_]
 
 BEFORE: Final = 0
 """The root of the rows that exist before the application."""

@@ -21,9 +21,7 @@ from fsql.runtime.kernels.join.net_rows import WeightedRows
 from fsql.runtime.order import lexicographic_order, starts_of_runs
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Ints = NDArray[np.int64]
+    from fsql.runtime.arrays import Ints
 
 
 def marker(

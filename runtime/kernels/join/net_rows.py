@@ -17,12 +17,8 @@ from fsql.runtime.order import concat_arrays, identity_codes, lexicographic_orde
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from numpy.typing import NDArray
-
+    from fsql.runtime.arrays import Bools, Ints
     from fsql.runtime.kernels.join.closed_windows import ClosedWindows
-
-    Ints = NDArray[np.int64]
-    Bools = NDArray[np.bool_]
 
 
 class WeightedRows(NamedTuple):

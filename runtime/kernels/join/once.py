@@ -35,13 +35,10 @@ from fsql.runtime.kernels.keyed.prepare import Evaluator
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numpy.typing import NDArray
-
     from fsql.compiler.graph import CombineJoin
     from fsql.compiler.schema import Schema
+    from fsql.runtime.arrays import Ints
     from fsql.runtime.kernels.join.lifetimes import History
-
-    Ints = NDArray[np.int64]
 
 
 class _Found(NamedTuple):

@@ -23,10 +23,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from fsql.compiler.graph import CombineJoin
+    from fsql.runtime.arrays import Bools, Ints
     from fsql.runtime.batch import Batch, Root
 
-    Ints = NDArray[np.int64]
-    Bools = NDArray[np.bool_]
 
 _Time = TypeVar("_Time", int, "NDArray[np.int64]")
 

@@ -13,17 +13,15 @@ from fsql.runtime.kernels.keyed.incremental_snapshot import HASH, IncrementalSna
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import numpy as np
     import pyarrow as pa
-    from numpy.typing import NDArray
 
     from fsql.compiler.graph import CombineJoin
     from fsql.compiler.schema import Schema
+    from fsql.runtime.arrays import Ints
     from fsql.runtime.batch import Root
     from fsql.runtime.kernels.keyed.kernel import KeyedRows
     from fsql.runtime.kernels.keyed.slots import SlotTable
 
-    Ints = NDArray[np.int64]
 
 PartT = TypeVar("PartT")
 """Some rows of a side, as the join stores them."""

@@ -45,14 +45,10 @@ from fsql.runtime.order import lexicographic_order, starts_of_runs
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numpy.typing import NDArray
-
     from fsql.compiler.graph import CombineJoin
     from fsql.compiler.schema import Schema
+    from fsql.runtime.arrays import Bools, Ints
     from fsql.runtime.kernels.join.net_rows import WeightedRows
-
-    Ints = NDArray[np.int64]
-    Bools = NDArray[np.bool_]
 
 
 _ONE_ROOT: Final = 2

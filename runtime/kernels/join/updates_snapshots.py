@@ -24,13 +24,10 @@ from fsql.runtime.order import below
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numpy.typing import NDArray
-
     from fsql.compiler.graph import CombineJoin
     from fsql.compiler.schema import Schema
+    from fsql.runtime.arrays import Ints
     from fsql.runtime.batch import Root
-
-    Ints = NDArray[np.int64]
 
 
 class JoinUpdatesSnapshots(SideSnapshots[WeightedRows]):

@@ -14,12 +14,9 @@ from fsql.runtime.kernels.keyed.kernel import KeyedRows, split_rows
 from fsql.runtime.kernels.keyed.slots import SlotTable
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
+    from fsql.runtime.arrays import Bools, Ints
     from fsql.runtime.kernels.join.closed_windows import ClosedWindows
 
-    Bools = NDArray[np.bool_]
-    Ints = NDArray[np.int64]
 
 _KEYS_MIN = 1024
 """With fewer keys than this, keys without rows are not searched for."""

@@ -17,9 +17,7 @@ from fsql.runtime.kernels.keyed.key_objects import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numpy.typing import NDArray
-
-    Ints = NDArray[np.int64]
+    from fsql.runtime.arrays import Ints
 
 
 def _codes_of(array: pa.DictionaryArray) -> tuple[Ints, pa.Array]:

@@ -43,9 +43,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from fsql.compiler.owner_map import BinRanges
+    from fsql.runtime.arrays import Ints
     from fsql.runtime.batch import Root
 
-    Ints = NDArray[np.int64]
 
 NEVER: Final = TIME_END
 GONE: Final = TIME_START - 1

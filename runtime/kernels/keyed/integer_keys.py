@@ -34,10 +34,8 @@ from fsql.runtime.order import doubles_of_sortable, fixed_width, integers
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from numpy.typing import NDArray
+    from fsql.runtime.arrays import Bools, Ints
 
-    Ints = NDArray[np.int64]
-    Bools = NDArray[np.bool_]
 
 NO_SLOT: Final = -1
 _EMPTY: Final = NO_SLOT

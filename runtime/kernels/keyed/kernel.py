@@ -21,12 +21,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from fsql.compiler.owner_map import BinRanges
+    from fsql.runtime.arrays import Bools, Ints
     from fsql.runtime.batch import Batch, Root
     from fsql.runtime.kernels.keyed.incremental_snapshot import IncrementalSnapshot
     from fsql.runtime.kernels.keyed.slots import SlotTable
-
-    Ints = NDArray[np.int64]
-    Bools = NDArray[np.bool_]
 
 
 UndoT = TypeVar("UndoT")

@@ -26,10 +26,8 @@ from fsql.runtime.order import identity_codes
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numpy.typing import NDArray
+    from fsql.runtime.arrays import Bools, Ints
 
-    Ints = NDArray[np.int64]
-    Bools = NDArray[np.bool_]
 
 NOT_FOUND: Final = -1
 _NO_HASH: Final = -1

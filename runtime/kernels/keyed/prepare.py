@@ -13,11 +13,8 @@ from fsql.runtime.kernels.expressions import compile_expressions
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numpy.typing import NDArray
-
     from fsql.compiler.expression import Expression
-
-    Ints = NDArray[np.int64]
+    from fsql.runtime.arrays import Ints
 
 
 class Evaluator:

@@ -36,9 +36,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from fsql.compiler.owner_map import BinRanges
+    from fsql.runtime.arrays import Bools, Ints
 
-    Ints = NDArray[np.int64]
-    Bools = NDArray[np.bool_]
 
 _FREED: Final = object()
 """Stands for the key of a slot without a key."""

@@ -11,9 +11,8 @@ from fsql.runtime.kernels.keyed.integer_keys import NO_SLOT
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from numpy.typing import NDArray
 
-    Ints = NDArray[np.int64]
+    from fsql.runtime.arrays import Ints
 
 
 DICTIONARIES: Final = 8

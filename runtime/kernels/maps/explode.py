@@ -20,9 +20,8 @@ if TYPE_CHECKING:
 
     from fsql.compiler.expression import Expression
     from fsql.compiler.graph import Explode
+    from fsql.runtime.arrays import Ints
     from fsql.runtime.batch import Batch
-
-    Ints = NDArray[np.int64]
 
 
 class Elements(NamedTuple):

@@ -17,10 +17,10 @@ from fsql.runtime.order import stable_order
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from fsql.runtime.arrays import Ints
     from fsql.runtime.kernels.maps.explode import Elements
     from fsql.runtime.kernels.maps.key_codes import KeyCodes
 
-    Ints = NDArray[np.int64]
     Rows = NDArray[np.int32]
 
 _RADIX_CARD: Final = 1 << 16

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    Ints = NDArray[np.int64]
+    from fsql.runtime.arrays import Ints
+
     Integers = NDArray[np.signedinteger[Any]]
 
 _SMALL: Final = 1 << 16

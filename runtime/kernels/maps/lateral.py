@@ -22,14 +22,11 @@ from fsql.runtime.order import concat
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from numpy.typing import NDArray
-
     from fsql.compiler.expression import Expression
     from fsql.compiler.graph import ExplodeAggregate
+    from fsql.runtime.arrays import Ints
     from fsql.runtime.batch import Batch
     from fsql.runtime.kernels.expressions.vectors import Codes
-
-    Ints = NDArray[np.int64]
 
 
 class FilteredElements(NamedTuple):

@@ -19,11 +19,9 @@ from fsql.runtime.kernels.maps.repeats import repeat_columns, repeats_of
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from numpy.typing import NDArray
-
     from fsql.compiler.graph import ToParts
+    from fsql.runtime.arrays import Ints
 
-    Ints = NDArray[np.int64]
 
 _BLOCK_BITS: Final = 8
 _TRIES: Final = 64

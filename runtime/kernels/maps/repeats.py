@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    Ints = NDArray[np.int64]
+    from fsql.runtime.arrays import Ints
+
     Rows = NDArray[np.signedinteger[Any]]
 
 

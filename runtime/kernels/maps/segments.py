@@ -18,12 +18,8 @@ from fsql.runtime.kernels.aggregate.steps import Steps
 from fsql.runtime.kernels.expressions.vectors import Vector, stretched_values, to_array
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from fsql.compiler.expression import AggregateCall
-    from fsql.runtime.kernels.expressions.vectors import Bools
-
-    Ints = NDArray[np.int64]
+    from fsql.runtime.arrays import Bools, Ints
 
 
 def aggregate_segments(

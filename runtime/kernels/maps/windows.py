@@ -27,9 +27,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from fsql.compiler.graph import Closing, Expired, ToExpiry, ToWindows
+    from fsql.runtime.arrays import Ints
     from fsql.runtime.batch import Batch
-
-    Ints = NDArray[np.int64]
 
 
 def _micros(column: pa.Array) -> Ints:

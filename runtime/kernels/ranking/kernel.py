@@ -38,11 +38,9 @@ if TYPE_CHECKING:
 
     from fsql.compiler.graph import CombineRank
     from fsql.compiler.schema import Schema
+    from fsql.runtime.arrays import Bools, Ints
     from fsql.runtime.kernels.ranking.ordered_rows import Partition, Row
     from fsql.runtime.kernels.ranking.ranks import Key
-
-    Ints = NDArray[np.int64]
-    Bools = NDArray[np.bool_]
 
 
 class _Undo(NamedTuple):

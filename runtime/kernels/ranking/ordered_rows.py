@@ -20,13 +20,11 @@ from fsql.runtime.kernels.ranking.sort_bytes import integers_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from numpy.typing import NDArray
-
     from fsql.compiler.expression import Value
     from fsql.compiler.schema import Schema
+    from fsql.runtime.arrays import Ints
     from fsql.runtime.kernels.ranking.ranks import Key
 
-    Ints = NDArray[np.int64]
     Row = tuple[Value, ...]
     MakeKeys = Callable[[Sequence[pa.Array], Sequence[Ints]], list[Key]]
 

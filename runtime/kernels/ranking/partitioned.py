@@ -15,14 +15,11 @@ from fsql.runtime.order import key_values
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import numpy as np
-    from numpy.typing import NDArray
-
     from fsql.compiler.graph import CombineRank
+    from fsql.runtime.arrays import Ints
     from fsql.runtime.batch import Batch
     from fsql.runtime.kernels.aggregate.steps import Values
 
-    Ints = NDArray[np.int64]
 
 UndoT = TypeVar("UndoT", bound=SlotUndo)
 

@@ -24,10 +24,7 @@ from fsql.runtime.few_rows import FEW_ROWS
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from numpy.typing import NDArray
-
-    Ints = NDArray[np.int64]
-    Bools = NDArray[np.bool_]
+    from fsql.runtime.arrays import Bools, Ints
 
 
 class NewRanks(NamedTuple):

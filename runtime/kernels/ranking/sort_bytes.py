@@ -22,10 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from decimal import Decimal
 
-    from numpy.typing import NDArray
+    from fsql.runtime.arrays import Ints, Octets
 
-    Ints = NDArray[np.int64]
-    Octets = NDArray[np.uint8]
 
 _NULL_FIRST, _VALUE, _NULL_LAST = 0, 1, 2
 _COMPLEMENT: Final = bytes(255 - octet for octet in range(256))

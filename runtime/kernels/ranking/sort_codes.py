@@ -13,11 +13,9 @@ from fsql.runtime.decimals import integers_of
 from fsql.runtime.order import fixed_width, integers
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from fsql.compiler.logical import OrderKey
+    from fsql.runtime.arrays import Ints
 
-    Ints = NDArray[np.int64]
 
 CODES_OF_KEY: Final = 2
 """The number of integers that `sort_codes` returns for each row."""

@@ -38,14 +38,11 @@ from fsql.runtime.order import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numpy.typing import NDArray
-
     from fsql.compiler.graph import CombineRank
     from fsql.compiler.schema import Schema
+    from fsql.runtime.arrays import Bools, Ints
     from fsql.runtime.batch import Root
 
-    Ints = NDArray[np.int64]
-    Bools = NDArray[np.bool_]
 
 LIMIT_MAX: Final = 32
 """The maximum limit: a slot has memory for `limit` numbers, and a batch takes as many passes."""

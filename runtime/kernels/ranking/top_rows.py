@@ -23,10 +23,8 @@ from fsql.runtime.kernels.sessions.numbered_rows import NumberedRows
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from numpy.typing import NDArray
+    from fsql.runtime.arrays import Bools, Ints
 
-    Ints = NDArray[np.int64]
-    Bools = NDArray[np.bool_]
 
 NONE: Final = -1
 """Represents the absence of a row."""

@@ -29,17 +29,14 @@ from fsql.runtime.order import concat, integers, key_values, position_order
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numpy.typing import NDArray
-
     from fsql.compiler.graph import CombineSessions
     from fsql.compiler.owner_map import BinRanges
     from fsql.compiler.schema import Schema
+    from fsql.runtime.arrays import Bools, Ints
     from fsql.runtime.batch import Root
     from fsql.runtime.kernels.keyed.slots import SlotTable
     from fsql.runtime.kernels.sessions.open_rows import ClosedRows, SessionRows
 
-    Ints = NDArray[np.int64]
-    Bools = NDArray[np.bool_]
 
 _BOUNDS = 3
 

@@ -15,11 +15,9 @@ from fsql.runtime.few_rows import exceeds_bytes
 from fsql.runtime.order import concat, stable_order, starts_of_runs
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
+    from fsql.runtime.arrays import Ints
     from fsql.runtime.batch import Batch
 
-    Ints = NDArray[np.int64]
 
 _FORGOTTEN_MAX: Final = 1 << 12
 """Up to this many forgotten rows are always kept."""

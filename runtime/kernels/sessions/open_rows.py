@@ -9,14 +9,9 @@ from fsql.runtime.batch import PUNCTUATION
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    import numpy as np
-    from numpy.typing import NDArray
-
     from fsql.compiler.graph import SessionClosing
+    from fsql.runtime.arrays import Bools, Ints
     from fsql.runtime.batch import Root
-
-    Ints = NDArray[np.int64]
-    Bools = NDArray[np.bool_]
 
 
 class SessionRows(NamedTuple):

@@ -29,12 +29,9 @@ from fsql.runtime.order import lexicographic_order
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from numpy.typing import NDArray
-
     from fsql.compiler.graph import SessionClosing
+    from fsql.runtime.arrays import Ints
     from fsql.runtime.kernels.sessions.open_rows import SessionRows
-
-    Ints = NDArray[np.int64]
 
 
 class OpenSessions:

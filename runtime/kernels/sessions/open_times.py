@@ -17,13 +17,9 @@ from fsql.runtime.kernels.sessions.open_rows import ClosedRows, close_times, row
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from numpy.typing import NDArray
-
     from fsql.compiler.graph import SessionClosing
+    from fsql.runtime.arrays import Bools, Ints
     from fsql.runtime.kernels.sessions.open_rows import SessionRows
-
-    Ints = NDArray[np.int64]
-    Bools = NDArray[np.bool_]
 
 
 class OpenTimes:

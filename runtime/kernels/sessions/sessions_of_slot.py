@@ -10,10 +10,7 @@ from fsql.compiler.records import dataclass
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    import numpy as np
-    from numpy.typing import NDArray
-
-    Ints = NDArray[np.int64]
+    from fsql.runtime.arrays import Ints
 
 
 @dataclass(slots=True, eq=False)

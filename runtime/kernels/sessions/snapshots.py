@@ -31,13 +31,10 @@ from fsql.runtime.order import position_order
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from numpy.typing import NDArray
-
+    from fsql.runtime.arrays import Ints
     from fsql.runtime.batch import Root
     from fsql.runtime.kernels.keyed.kernel import KeyedRows
     from fsql.runtime.kernels.sessions.state import SessionState
-
-    Ints = NDArray[np.int64]
 
 
 class SessionSnapshots:

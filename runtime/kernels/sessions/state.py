@@ -22,13 +22,10 @@ from fsql.runtime.kernels.sessions.open_times import OpenTimes
 from fsql.runtime.order import lexicographic_order
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from fsql.compiler.graph import CombineSessions
+    from fsql.runtime.arrays import Bools, Ints
     from fsql.runtime.kernels.sessions.open_rows import ClosedRows, OpenRows
 
-    Ints = NDArray[np.int64]
-    Bools = NDArray[np.bool_]
 
 _NO_ROWS = np.empty(0, np.int64)
 

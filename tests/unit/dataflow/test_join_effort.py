@@ -26,16 +26,13 @@ from fsql.tests.unit.dataflow.plans import AT, KEY, NUMBER, SECOND, call, column
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import numpy as np
-    from numpy.typing import NDArray
-
     from fsql.compiler.expression import Value
+    from fsql.runtime.arrays import Ints
     from fsql.runtime.batch import Batch
     from fsql.runtime.dataflow.fold_output import FoldOutput
     from fsql.runtime.kernels.join.rows import StoredRows
     from fsql.runtime.kernels.keyed.kernel import ApplyResult, KeyedRows
 
-    Ints = NDArray[np.int64]
 
 ROWS = 400
 

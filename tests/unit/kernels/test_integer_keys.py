@@ -16,9 +16,8 @@ from fsql.runtime.order import sortable_doubles
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from numpy.typing import NDArray
+    from fsql.runtime.arrays import Ints
 
-    Ints = NDArray[np.int64]
 
 ROWS = 2000
 
