@@ -4,8 +4,9 @@ Contract.  A peer has failed if it has been silent for the timeout, or if frames
 has acknowledged none for as long.  Nodes check this only when a timer fires and all input is processed.
 
 A node in one long step is as silent as one that is stopped, or whose link is cut, and would be as silent in
-the next epoch.  What tells them apart is processor time: only the first has used any.  So nodes report steps
-that were long and in which they computed (`Computed`), workers in the Hello after them.  The timeout grows to
+the next epoch.  What tells them apart is processor time: only the first has used any, or has waited for a
+processor.  So nodes report steps that were long and in which they computed (`Computed`), workers in the Hello
+after them.  The timeout grows to
 more than such a step, up to `failure_after_most`, and for no other reason.  It is halved each
 `DECAY_SECONDS` in which no node was silent for half of it, down to `failure_after`.
 
@@ -38,12 +39,15 @@ LOADING_FACTOR_MAX: Final = 16
 """How many times as long an epoch may stand still while it loads, after others that did."""
 
 _COMPUTING: Final = 1 / 8
-"""The least share of a processor that a computing process gets, also on a machine that is overloaded."""
+"""The least share of a step in which a process that computes uses a processor or waits for one.
+
+The rest is waiting for memory and disks.
+"""
 
 
-def has_computed(seconds: float, processor_seconds: float) -> bool:
-    """Return whether a process that used so much processor time in so many seconds was computing."""
-    return processor_seconds >= _COMPUTING * seconds
+def has_computed(seconds: float, busy_seconds: float) -> bool:
+    """Return whether a process was computing that used or awaited a processor for a part of some seconds."""
+    return busy_seconds >= _COMPUTING * seconds
 
 
 class FailureDetector(Generic[PeerT]):

@@ -37,7 +37,7 @@ from fsql.runtime.drivers.processes.lines import (
     WorkerAddress,
     WorkerExitNotice,
 )
-from fsql.runtime.drivers.processes.process_role import processor_seconds
+from fsql.runtime.drivers.processes.process_role import busy_seconds
 from fsql.runtime.drivers.processes.starting import start_process
 
 if TYPE_CHECKING:
@@ -202,14 +202,14 @@ class Launcher:
 
     def _watch_silent(self, child: _Child, seconds: float, now: float) -> None:
         """End a silent process, unless it has computed in the last half of the time that it may be silent."""
-        used = processor_seconds(child.process.pid)
+        busy = busy_seconds(child.process.pid)
         if child.sampled is None:
-            child.sampled = now, used
-        since, used_before = child.sampled
+            child.sampled = now, busy
+        since, busy_before = child.sampled
         if now - since < HUNG_SECONDS / 2:
             return
-        if seconds < HUNG_SECONDS_MAX and has_computed(now - since, used - used_before):
-            child.sampled = now, used
+        if seconds < HUNG_SECONDS_MAX and has_computed(now - since, busy - busy_before):
+            child.sampled = now, busy
         else:
             self._on_lost(child, f"has been silent for {seconds:.0f} s")
 

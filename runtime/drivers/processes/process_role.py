@@ -64,12 +64,25 @@ def _processes() -> list[int]:
         return []
 
 
-def processor_seconds(pid: int) -> float:
-    """Return how much processor time a process has used; 0 if that is not known."""
+def busy_seconds(pid: int) -> float:
+    """Return for how long a process has used a processor or waited for one; 0 if that is not known.
+
+    On an overloaded machine a process that computes mostly waits.  Of the waiting, only that of the main
+    thread is known, and only on Linux; there a process that is stopped, or waits for input, is not counted.
+    """
     fields = _stat(pid)
     if not fields:
         return 0.0
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    used = (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    return used + runnable_seconds(pid)
+
+
+def runnable_seconds(pid: int) -> float:
+    """Return for how long the main thread of a process has waited for a processor; 0 if that is not known."""
+    try:
+        return int(Path(f"/proc/{pid}/schedstat").read_text(errors="replace").split()[1]) / 1e9
+    except (OSError, IndexError):
+        return 0.0
 
 
 def _stat(pid: int) -> list[str]:
