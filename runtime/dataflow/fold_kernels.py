@@ -29,36 +29,36 @@ def make_fold(head: FoldHead) -> Fold:  # noqa: C901, PLR0911 - one case for eac
     kernel: Kernel[Any]
     match combine:
         case CombineAggregate():
-            from fsql.runtime.kernels.aggregate.grouped import AggregateKernel
+            from fsql.runtime.kernels.aggregate.kernel import AggregateKernel
 
             kernel = AggregateKernel(combine, marks_replacements=head.marks_replacements)
             return Fold(head, kernel, ties=False, append_only=combine.input_append_only)
         case CombineChanges(counted=True):
-            from fsql.runtime.kernels.aggregate.equal_rows import EqualRowsKernel
+            from fsql.runtime.kernels.changes.kernel import EqualRowsKernel
 
             return Fold(head, EqualRowsKernel(combine), ties=False, append_only=True)
         case CombineChanges(unavailable=unavailable) if unavailable is not None:
-            from fsql.runtime.kernels.aggregate.kept_values import KeptValuesKernel
+            from fsql.runtime.kernels.changes.kernel import KeptValuesKernel
 
             kernel = KeptValuesKernel(combine, marks_replacements=head.marks_replacements)
             return Fold(head, kernel, ties=False, append_only=True)
         case CombineChanges(whole=whole) if whole is not None:
-            from fsql.runtime.kernels.aggregate.compared_rows import ComparedRowsKernel
+            from fsql.runtime.kernels.changes.kernel import ComparedRowsKernel
 
             kernel = ComparedRowsKernel(combine, marks_replacements=head.marks_replacements)
             return Fold(head, kernel, ties=False, append_only=True)
         case CombineChanges():
-            from fsql.runtime.kernels.aggregate.grouped import AggregateKernel
+            from fsql.runtime.kernels.changes.kernel import ChangesKernel
 
-            kernel = AggregateKernel(combine, marks_replacements=head.marks_replacements)
+            kernel = ChangesKernel(combine, marks_replacements=head.marks_replacements)
             return Fold(head, kernel, ties=False, append_only=True)
         case CombineChangelog():
-            from fsql.runtime.kernels.aggregate.changelog import ChangelogKernel
+            from fsql.runtime.kernels.changelog.kernel import ChangelogKernel
 
             [(schema, _)] = head.inputs
             return Fold(head, ChangelogKernel(combine, schema), ties=False, append_only=True)
         case CombineOver():
-            from fsql.runtime.kernels.aggregate.over import OverKernel
+            from fsql.runtime.kernels.over.kernel import OverKernel
 
             kernel = OverKernel(combine)
             return Fold(head, kernel, ties=combine.may_tie, append_only=True)
@@ -69,14 +69,14 @@ def make_fold(head: FoldHead) -> Fold:  # noqa: C901, PLR0911 - one case for eac
             return Fold(head, SessionsKernel(combine, schema, depth), ties=False, append_only=True)
         case CombineRank():
             from fsql.runtime.kernels.ranking.kernel import RankKernel
-            from fsql.runtime.kernels.ranking.top_kernel import TopKernel, shows_first_rows
+            from fsql.runtime.kernels.ranking.top import TopKernel, shows_first_rows
 
             schema, depth = head.inputs[0]
             make_rank = TopKernel if shows_first_rows(combine) else RankKernel
             kernel = make_rank(combine, schema, depth)
             return Fold(head, kernel, ties=combine.may_tie, append_only=combine.by_position)
         case CombineJoin():
-            from fsql.runtime.kernels.join.equi_join import JoinKernel
+            from fsql.runtime.kernels.join.append_only import JoinKernel
             from fsql.runtime.kernels.join.once import JoinOnceKernel
             from fsql.runtime.kernels.join.updates import JoinUpdatesKernel
 
@@ -90,15 +90,13 @@ def make_fold(head: FoldHead) -> Fold:  # noqa: C901, PLR0911 - one case for eac
 
 def import_kernels() -> None:
     """Import the kernels of all operators, as a process does whose forks shall have them."""
-    import fsql.runtime.kernels.aggregate.changelog
-    import fsql.runtime.kernels.aggregate.compared_rows
-    import fsql.runtime.kernels.aggregate.equal_rows
-    import fsql.runtime.kernels.aggregate.grouped
-    import fsql.runtime.kernels.aggregate.kept_values
-    import fsql.runtime.kernels.aggregate.over
-    import fsql.runtime.kernels.join.equi_join
+    import fsql.runtime.kernels.aggregate.kernel
+    import fsql.runtime.kernels.changelog.kernel
+    import fsql.runtime.kernels.changes.kernel
+    import fsql.runtime.kernels.join.append_only
     import fsql.runtime.kernels.join.once
     import fsql.runtime.kernels.join.updates
+    import fsql.runtime.kernels.over.kernel
     import fsql.runtime.kernels.ranking.kernel
-    import fsql.runtime.kernels.ranking.top_kernel
+    import fsql.runtime.kernels.ranking.top
     import fsql.runtime.kernels.sessions.kernel  # noqa: F401

@@ -63,5 +63,5 @@ def test_a_run_imports_the_kernels_of_its_plan(tmp_path: Path) -> None:
 
 def test_a_run_of_groups_imports_no_joins(tmp_path: Path) -> None:
     modules = imported(tmp_path, "run", GROUPED)
-    assert "fsql.runtime.kernels.aggregate.grouped" in modules
+    assert "fsql.runtime.kernels.aggregate.kernel" in modules
     assert {name for name in modules if name.startswith("fsql.runtime.kernels.join")} == set()

@@ -12,7 +12,7 @@ import pytest
 
 import fsql
 from fsql.compiler.diagnostics import FsqlError
-from fsql.runtime.kernels.aggregate import closings
+from fsql.runtime.kernels.keyed import slot_ends
 
 QUERY = """
 SELECT s, MAX(v) AS v, COUNT(*) AS n
@@ -35,7 +35,7 @@ def test_a_window_in_parts_has_the_same_rows(monkeypatch: pytest.MonkeyPatch) ->
     whole = run()
     counts = {row["s"][0]: (row["v"], row["n"]) for _, row in whole}
     assert counts == {letter: (letter * 2, 2 if letter in "fb" else 1) for letter in "abcdef"}
-    monkeypatch.setattr(closings, "_SLOTS_OF_PART", 2)
+    monkeypatch.setattr(slot_ends, "_SLOTS_OF_PART", 2)
     assert run() == whole
 
 
@@ -43,10 +43,10 @@ def test_a_window_in_parts_has_the_same_rows(monkeypatch: pytest.MonkeyPatch) ->
 def test_windows_that_are_too_large_are_refused(
     monkeypatch: pytest.MonkeyPatch, slots: int
 ) -> None:
-    monkeypatch.setattr(closings, "_SLOTS_OF_PART", slots)
-    monkeypatch.setattr(closings, "COLUMN_BYTES_MAX", 6 * WIDTH + 200)
+    monkeypatch.setattr(slot_ends, "_SLOTS_OF_PART", slots)
+    monkeypatch.setattr(slot_ends, "COLUMN_BYTES_MAX", 6 * WIDTH + 200)
     assert len(run()) == 6
-    monkeypatch.setattr(closings, "COLUMN_BYTES_MAX", 6 * WIDTH - 1)
+    monkeypatch.setattr(slot_ends, "COLUMN_BYTES_MAX", 6 * WIDTH - 1)
     with pytest.raises(FsqlError) as raised:
         run()
     (found,) = raised.value.diagnostics

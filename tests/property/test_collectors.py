@@ -10,7 +10,7 @@ import pytest
 
 from fsql.compiler import logical
 from fsql.compiler.expression import AggregateFunction
-from fsql.runtime.kernels.aggregate import grouped
+from fsql.runtime.kernels.aggregate import kernel as grouped
 from fsql.runtime.kernels.keyed.kernel import KeyedRows, split_at_position
 from fsql.tests.property.cases import case_of
 from fsql.tests.property.check import check

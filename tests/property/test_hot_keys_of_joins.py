@@ -29,8 +29,8 @@ from fsql.compiler.sqltypes import Kind
 from fsql.compiler.text.source import SourceText
 from fsql.compiler.verify.logical import verify_logical
 from fsql.connectors.declared import DECLARED
-from fsql.runtime.kernels.join import equi_join
-from fsql.runtime.kernels.join.equi_join import JoinKernel
+from fsql.runtime.kernels.join import append_only
+from fsql.runtime.kernels.join.append_only import JoinKernel
 from fsql.runtime.kernels.maps import parts
 from fsql.tests.property.cases import Case
 from fsql.tests.property.check import random_schedule
@@ -270,7 +270,7 @@ def pairs_have_an_index_in_their_part(patch: pytest.MonkeyPatch) -> None:
     """Pairs of several parts have the same index, so their columns order them."""
 
     def below(self: JoinKernel, later: Ints, earlier: list[Ints]) -> list[Ints]:
-        index = equi_join._ordinals(later, earlier)
+        index = append_only._ordinals(later, earlier)
         return [index] * (2 + self._depth) if self._combine.by_position else [index]
 
     patch.setattr(JoinKernel, "_below", below)

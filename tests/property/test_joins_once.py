@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from fsql.compiler import logical
-from fsql.runtime.kernels.join import once, updating_sides
+from fsql.runtime.kernels.join import once, updates
 from fsql.tests.property.cases import case_of
 from fsql.tests.property.check import check
 from fsql.tests.property.snapshots import check_snapshots, roots_of
@@ -69,7 +69,7 @@ def test_runs_go_on_from_snapshots(seeds: range) -> None:
 def test_joins_in_parts_that_forget_keys_release_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(once, "PAIRS_MAX", 3)
     # Keys without rows on the right are forgotten after each application.
-    monkeypatch.setattr(updating_sides, "_KEYS_MIN", -1_000_000)
+    monkeypatch.setattr(updates, "_KEYS_MIN", -1_000_000)
     for seed in chosen_seeds(12):
         case = case_of("join-once", seed)
         check(case, schedules=4)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from fsql.compiler import logical
-from fsql.runtime.kernels.join import equi_join, updates
+from fsql.runtime.kernels.join import append_only, updates
 from fsql.tests.property.cases import case_of
 from fsql.tests.property.check import check
 from fsql.tests.property.snapshots import check_snapshots, roots_of
@@ -74,7 +74,7 @@ def test_runs_go_on_from_snapshots(seeds: range) -> None:
 def test_joins_that_make_their_pairs_in_parts_release_the_same(
     kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(equi_join, "PAIRS_MAX", 3)
+    monkeypatch.setattr(append_only, "PAIRS_MAX", 3)
     monkeypatch.setattr(updates, "PAIRS_MAX", 3)
     cases = [case_of(kind, seed) for seed in chosen_seeds(10)]
     for case in cases:

@@ -19,7 +19,7 @@ from fsql.compiler.parser import parse_script
 from fsql.compiler.text.source import SourceText
 from fsql.compiler.verify.logical import verify_logical
 from fsql.connectors.declared import DECLARED
-from fsql.runtime.kernels.join.closed_windows import ClosedWindows
+from fsql.runtime.kernels.join.net_rows import ClosedWindows
 from fsql.tests.property.by_duckdb import compare_with_duckdb
 from fsql.tests.property.cases import Case
 from fsql.tests.property.check import check

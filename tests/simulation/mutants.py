@@ -30,7 +30,7 @@ from fsql.runtime.dataflow.messages import Acknowledgement, Ids, Promise
 from fsql.runtime.dataflow.outbox import Outbox
 from fsql.runtime.dataflow.worker import Worker
 from fsql.runtime.hosts import job_state
-from fsql.runtime.kernels.aggregate.grouped import AggregateKernel
+from fsql.runtime.kernels.aggregate.kernel import AggregateKernel
 
 if TYPE_CHECKING:
     from collections.abc import Callable

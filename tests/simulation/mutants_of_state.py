@@ -21,7 +21,7 @@ from fsql.runtime.dataflow.front import Front
 from fsql.runtime.dataflow.worker import Worker
 from fsql.runtime.hosts.coordinator_host import CoordinatorHost
 from fsql.runtime.hosts.front_logs import FrontLogs
-from fsql.runtime.kernels.aggregate.slot_snapshots import SlotSnapshots
+from fsql.runtime.kernels.keyed.slot_snapshots import SlotSnapshots
 from fsql.runtime.simulation.sources import SimulatedSplit
 from fsql.runtime.simulation.stores import SimulatedDirectory, SimulatedStore
 from fsql.runtime.state import shares, snapshots

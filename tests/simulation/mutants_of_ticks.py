@@ -17,7 +17,7 @@ from fsql.runtime.dataflow.applied_rows import AppliedRows
 from fsql.runtime.dataflow.fold import Fold
 from fsql.runtime.dataflow.layout_change import LayoutChange, Routing
 from fsql.runtime.dataflow.worker import Worker
-from fsql.runtime.kernels.aggregate.slot_snapshots import SlotSnapshots
+from fsql.runtime.kernels.keyed.slot_snapshots import SlotSnapshots
 from fsql.runtime.state.segments import StateSegments
 
 if TYPE_CHECKING:

@@ -32,12 +32,12 @@ from fsql.compiler.expression import (
 from fsql.compiler.sqltypes import Kind
 from fsql.runtime.kernels.expressions.casts import cast_kernel, try_cast_kernel
 from fsql.runtime.kernels.expressions.functions import maker_of
+from fsql.runtime.kernels.expressions.functions_comparison import find_memberships, in_set_kernel
 from fsql.runtime.kernels.expressions.functions_decimal import OF_DECIMALS
 from fsql.runtime.kernels.expressions.functions_logic import case_kernel
 from fsql.runtime.kernels.expressions.functions_string import TEXT_BYTES_MAX
 from fsql.runtime.kernels.expressions.functions_ubigint import OF_UBIGINTS
 from fsql.runtime.kernels.expressions.lambdas import lambda_kernel
-from fsql.runtime.kernels.expressions.membership import find_memberships, in_set_kernel
 from fsql.runtime.kernels.expressions.rows import field_kernel
 from fsql.runtime.kernels.expressions.vectors import Vector, constant, from_array, to_array
 

@@ -28,29 +28,28 @@ from fsql.compiler.sqltypes import (
 from fsql.runtime.arrow_types import (
     arrow_type,
     date_texts,
+    from_arrow,
     nearest_floats,
     shortest_doubles,
     time_texts,
     to_arrow,
 )
+from fsql.runtime.dictionaries import decode_dictionary
 from fsql.runtime.few_rows import FEW_ROWS
 from fsql.runtime.kernels.expressions.functions_decimal import decimal_cast, decimal_texts
 from fsql.runtime.kernels.expressions.functions_map import by_keys
 from fsql.runtime.kernels.expressions.functions_ubigint import cast_to_ubigint, floats_of_ubigint
 from fsql.runtime.kernels.expressions.rows import cast_lists, cast_rows
 from fsql.runtime.kernels.expressions.strict import from_text, over_dictionary, partial, total
-from fsql.runtime.kernels.expressions.structured_casts import cast_by_value
-from fsql.runtime.kernels.expressions.time_zones import (
+from fsql.runtime.kernels.expressions.timestamps import (
     format_instants,
-    parse_instants,
-    to_instants,
-    to_local,
-)
-from fsql.runtime.kernels.expressions.timestamp_text import (
     format_timestamps,
     parse_dates,
+    parse_instants,
     parse_times,
     parse_timestamps,
+    to_instants,
+    to_local,
 )
 from fsql.runtime.kernels.expressions.vectors import (
     DTYPES,
@@ -76,15 +75,22 @@ if TYPE_CHECKING:
     from fsql.runtime.kernels.expressions.vectors import Codes, Kernel
 
     Array = NDArray[Any]
+    Bytes = NDArray[np.uint8]
+    """`(positions, texts)`"""
+
 
 _NUMBER: Final = (
     r"\A([+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?|(?i:nan|[+-]?inf(inity)?))\z"
 )
+
 _USUAL: Final = r"\A-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?\z"
 """The numbers that Arrow reads as Python does."""
+
 _EXPONENT: Final = r"[eE][+-]?[0-9]{3}"
+
 _SHORT: Final = 100
 """A number of at most this many characters, with an exponent of at most two digits, is finite."""
+
 _DIGITS_MAX: Final = 19
 """More digits than this, without leading zeros, are out of the range of BIGINT; 19 digits fit uint64."""
 
@@ -398,3 +404,30 @@ _PARSERS: Final[dict[Kind, Parse]] = {
     Kind.TIME: lambda texts: parse_times(pc.ascii_trim(texts, " ")),
     Kind.TIMESTAMP: lambda texts: parse_timestamps(pc.ascii_trim(texts, " ")),
 }
+
+# Casts between STRING and the types with parts, whose texts have no columnar form.
+
+
+def cast_by_value(source: SqlType, target: SqlType) -> Kernel:
+    """Return the kernel of a cast between STRING and a type with parts, which is made for each row."""
+
+    def kernel(arguments: Sequence[Vector]) -> Vector:
+        (argument,) = arguments
+        count = len(argument.values)
+        given = from_arrow(decode_dictionary(to_array(argument, source, count)), source)
+        if argument.failed is not None:
+            usable = np.broadcast_to(argument.failed, count) == 0
+            given = [value if each else None for value, each in zip(given, usable, strict=True)]
+        values: list[Value] = []
+        codes = np.zeros(count, np.int16)
+        for index, value in enumerate(given):
+            try:
+                values.append(cast_value(value, source, target))
+            except RowFailure as failure:
+                values.append(None)
+                codes[index] = failure.code
+        own = codes if codes.any() else None
+        made, valid, _ = from_array(to_arrow(values, target), target)
+        return Vector(made, valid, first_failure(argument.failed, own))
+
+    return kernel

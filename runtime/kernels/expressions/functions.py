@@ -25,7 +25,6 @@ from fsql.compiler.functions.urls import URLS
 from fsql.runtime.kernels.expressions import (
     functions_arithmetic,
     functions_array,
-    functions_calendar,
     functions_comparison,
     functions_logic,
     functions_map,
@@ -80,7 +79,6 @@ MAKERS: Final[Mapping[str, Callable[[Call], Kernel]]] = {
     **functions_array.MAKERS,
     **functions_map.MAKERS,
     **functions_time.MAKERS,
-    **functions_calendar.MAKERS,
     **rows.MAKERS,
 }
 

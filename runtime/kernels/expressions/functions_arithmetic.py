@@ -27,8 +27,8 @@ from fsql.compiler.sqltypes import (
     Kind,
 )
 from fsql.runtime.arrow_types import nearest_floats
-from fsql.runtime.kernels.expressions.months import shift_by_months
 from fsql.runtime.kernels.expressions.strict import partial, total
+from fsql.runtime.kernels.expressions.timestamps import shift_by_months
 from fsql.runtime.kernels.expressions.vectors import (
     DIVISION_BY_ZERO,
     DTYPES,

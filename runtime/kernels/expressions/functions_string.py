@@ -7,6 +7,7 @@ implementation is used, over bytes if possible, otherwise over Python strings.
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
@@ -16,10 +17,10 @@ import pyarrow.compute as pc
 
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.compiler.diagnostics.codes import CODES
+from fsql.compiler.functions.like import like, like_segments
 from fsql.compiler.sqltypes import BIGINT_MIN, BOOLEAN, STRING, array_of
 from fsql.runtime.arrow_types import arrow_type
 from fsql.runtime.few_rows import FEW_ROWS
-from fsql.runtime.kernels.expressions.like import like_matcher
 from fsql.runtime.kernels.expressions.per_value import per_value
 from fsql.runtime.kernels.expressions.strict import (
     all_valid,
@@ -261,3 +262,49 @@ MAKERS: Final[dict[str, Callable[[Call], Kernel]]] = {
     "split": _simple(_split),
     "split_index": _make_split_index,
 }
+
+
+# LIKE over columns; `fsql.compiler.functions.like` defines it.
+#
+# Most patterns are a text with a `%` before or after it, for which Arrow has functions that are several
+# times faster than a regular expression.  Other short patterns become a regular expression for RE2, whose
+# time is linear in the text.  RE2 is slow for long patterns and refuses very long ones; these are matched
+# one value at a time.
+
+
+_REGEX_LENGTH_MAX: Final = 256
+"""The maximum length of a pattern that becomes a regular expression."""
+
+
+@lru_cache(maxsize=256)
+def like_matcher(pattern: str) -> Callable[[pa.StringArray], pa.BooleanArray]:
+    """Return the function that computes which values of a column match `pattern`; NULL remains NULL."""
+    match [segment.text for segment in like_segments(pattern)]:
+        case [str(text)]:
+            return lambda strings: pc.equal(strings, text)
+        case [str(text), ""]:
+            return lambda strings: pc.starts_with(strings, text)
+        case ["", str(text)]:
+            return lambda strings: pc.ends_with(strings, text)
+        case ["", str(text), ""]:
+            return lambda strings: pc.match_substring(strings, text)
+        case _ if len(pattern) > _REGEX_LENGTH_MAX:
+            return lambda strings: _match_each(strings, pattern)
+        case _:
+            regex = _regex(pattern)
+            return lambda strings: pc.match_substring_regex(strings, regex)
+
+
+def _regex(pattern: str) -> str:
+    segments = [
+        "".join(
+            "." if character is None else re.escape(character) for character in segment.characters
+        )
+        for segment in like_segments(pattern)
+    ]
+    return rf"(?s)\A{'.*'.join(segments)}\z"
+
+
+def _match_each(strings: pa.StringArray, pattern: str) -> pa.BooleanArray:
+    values = strings.to_pylist()
+    return pa.array([None if text is None else like(text, pattern) for text in values], pa.bool_())

@@ -14,16 +14,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from fsql.runtime.batch import Batch, Root
-from fsql.runtime.kernels.join.keyed_join import LEFT, PAIRS_MAX, RIGHT
 from fsql.runtime.kernels.join.lifetimes import Lifetimes, lifetimes
 from fsql.runtime.kernels.join.net_rows import ranges
+from fsql.runtime.kernels.join.sides import LEFT, PAIRS_MAX, RIGHT
 from fsql.runtime.kernels.join.updates import (
     JoinUpdatesKernel,
+    SideChanges,
     changed_rows,
     changed_slots,
     number_roots,
 )
-from fsql.runtime.kernels.join.updating_sides import SideChanges
 from fsql.runtime.kernels.keyed.kernel import (
     ApplyResult,
     KeyedRows,

@@ -16,16 +16,16 @@ Rows without a partner are the product of one side with the markers of the other
 
 from __future__ import annotations
 
+from dataclasses import field
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
 from fsql.compiler.logical import JoinKind
+from fsql.compiler.records import dataclass
 from fsql.runtime.arrow_types import arrow_type
 from fsql.runtime.batch import Batch, Root
-from fsql.runtime.kernels.join.closed_windows import ClosedWindows
-from fsql.runtime.kernels.join.keyed_join import LEFT, PAIRS_MAX, RIGHT, KeyedJoin
 from fsql.runtime.kernels.join.lifetimes import (
     BEFORE,
     History,
@@ -35,12 +35,34 @@ from fsql.runtime.kernels.join.lifetimes import (
     overlap_count,
     overlaps,
 )
-from fsql.runtime.kernels.join.markers import flips, marker
-from fsql.runtime.kernels.join.net_rows import all_rows, ranges
-from fsql.runtime.kernels.join.updates_snapshots import JoinUpdatesSnapshots
-from fsql.runtime.kernels.join.updating_sides import SideChanges, UpdatingSides, weighted
-from fsql.runtime.kernels.keyed.kernel import ApplyResult, KeyedRows, merge_rows, split_at_position
-from fsql.runtime.order import lexicographic_order, starts_of_runs
+from fsql.runtime.kernels.join.net_rows import (
+    ClosedWindows,
+    NetRows,
+    WeightedRows,
+    all_rows,
+    concat_rows,
+    ranges,
+)
+from fsql.runtime.kernels.join.sides import (
+    LEFT,
+    PAIRS_MAX,
+    RIGHT,
+    KeyedJoin,
+    KeysAndState,
+    SideSnapshots,
+    rows_of_side,
+)
+from fsql.runtime.kernels.keyed.incremental_snapshot import NEVER, WEIGHT, IncrementalSnapshot
+from fsql.runtime.kernels.keyed.kernel import (
+    ApplyResult,
+    KeyedRows,
+    filter_rows,
+    merge_rows,
+    split_at_position,
+    split_rows,
+)
+from fsql.runtime.kernels.keyed.slots import SlotTable
+from fsql.runtime.order import below, lexicographic_order, starts_of_runs
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -48,13 +70,15 @@ if TYPE_CHECKING:
     from fsql.compiler.graph import CombineJoin
     from fsql.compiler.schema import Schema
     from fsql.runtime.arrays import Bools, Ints
-    from fsql.runtime.kernels.join.net_rows import WeightedRows
 
 
 _ONE_ROOT: Final = 2
 """The length of a table of roots that has one root after `BEFORE`."""
+
 _PRODUCTS_MAX: Final = 3
+
 _BOTH: Final = (LEFT, RIGHT)
+
 _NO_SLOTS: Final = np.empty(0, np.int64)
 
 _Product = tuple["History | None", "History | None"]
@@ -348,3 +372,219 @@ def _pairs_of_lifetimes(left: Lifetimes, right: Lifetimes, end: int) -> _Pairs:
         np.concatenate([comes[coming], goes[going]]),
         np.concatenate([weight[coming], -weight[going]]),
     )
+
+
+# The two sides of a join of updating inputs: their net rows, and changes that may be undone.
+
+
+_KEYS_MIN = 1024
+"""With fewer keys than this, keys without rows are not searched for."""
+
+
+@dataclass(slots=True, eq=False)
+class SideChanges:
+    """The changes of one application in each side; rows are sorted by slot.
+
+    `passed` are slots of rows that were applied and not kept.
+    """
+
+    sides: list[KeyedRows | None]
+    passed: Ints = field(default_factory=lambda: np.empty(0, np.int64))
+
+
+class UpdatingSides:
+    """The rows of both sides.  Their columns: keys, then those of the input."""
+
+    def __init__(
+        self, keys: int, *, counted: bool = False, closed: ClosedWindows | None = None
+    ) -> None:
+        """Begin without rows; `counted` is whether the rows of each slot are counted."""
+        self.table = SlotTable()
+        self.closed = closed
+        left, right = (NetRows(keys, counted=counted, closed=closed) for _ in (LEFT, RIGHT))
+        self.rows = (left, right)
+        self.pending: list[SideChanges] = []
+        """The changes that may be undone, in the order in which they were applied."""
+
+    def add(self, changes: SideChanges, *, undoable: bool) -> None:
+        """Add the changes of an application."""
+        if undoable:
+            self.pending.append(changes)
+        merged = [
+            self.rows[side].add(weighted(rows))
+            for side, rows in enumerate(changes.sides)
+            if rows is not None
+        ]
+        if any(merged) or len(changes.passed):
+            self._forget_slots()
+
+    def take_back(self, changes: SideChanges, affected: Bools) -> None:
+        """Undo the changes of the slots that are marked."""
+        for side, rows in enumerate(changes.sides):
+            changes.sides[side], taken = split_rows(rows, affected)
+            if taken is not None:
+                self.rows[side].add(weighted(taken).negate())
+
+    def drop(self, marks: Bools) -> None:
+        """Drop the rows of the slots that are marked."""
+        for rows in self.rows:
+            rows.drop(marks)
+        for changes in self.pending:
+            changes.sides = [split_rows(rows, marks)[0] for rows in changes.sides]
+
+    def settle(self, changes: SideChanges) -> None:
+        """Record that an application will not be undone."""
+        self.pending.remove(changes)
+
+    def _forget_slots(self) -> None:
+        """Free the slots without rows, if they are the majority.
+
+        Slots that changed in an application that may be undone are kept: undoing may restore their rows.
+        """
+        if self.table.live <= _KEYS_MIN + 2 * sum(map(len, self.rows)):
+            return
+        used = np.zeros(len(self.table), np.bool_)
+        for rows in self.rows:
+            rows.mark_slots(used)
+        for changes in self.pending:
+            used[changes.passed] = True
+            for side in changes.sides:
+                if side is not None:
+                    used[side.slot] = True
+        self.table.free_all_but(used)
+
+
+def weighted(rows: KeyedRows) -> WeightedRows:
+    """Return rows as rows of a multiset."""
+    return WeightedRows(rows.batch.columns, rows.slot, rows.batch.weights())
+
+
+# Markers: for each slot, a row that exists while a side has no row in the slot, or while it has one.
+#
+# An outer join is an inner join in which a side has a row of NULLs while it has no other row:
+#
+#     right side    -          u@2        -u@5                 marker "absent"    +@0   -@2   +@5
+#     left side     x@1                                         x with NULLs       +@1   -@2   +@5
+#
+# A left row paired with the marker is an unmatched row.  SEMI and ANTI joins use only the marker, present or
+# absent.  The cost is linear in the changes, and in the rows that gain their first partner or lose the last
+# one.
+
+
+def marker(
+    slots: Ints, weights: Ints, changed: tuple[Ints, Ints, Ints], *, present: bool
+) -> History:
+    """Return the history of the markers of `slots`, which ascend.
+
+    Args:
+        slots: All slots that change in either side.
+        weights: The number of the side's rows in each of them before.
+        changed: The slot, the root and the weight of each row that changes in the side.
+        present: If true, the marker exists while there are rows; if false, while there are no rows.
+    """
+    slot, root, weight = changed
+    slot = np.concatenate([slots, slot])
+    root = np.concatenate([np.full(len(slots), BEFORE), root])
+    weight = np.concatenate([weights, weight])
+    order = lexicographic_order([slot, root])
+    if order is not None:
+        slot, root, weight = slot[order], root[order], weight[order]
+    # Every slot begins with its weight before, so the sums of each slot follow from those over all slots.
+    total = np.cumsum(weight)
+    firsts = starts_of_runs(slot)
+    before = np.repeat(total[firsts] - weight[firsts], np.diff(np.append(firsts, len(slot))))
+    last = np.append(starts_of_runs(slot, root)[1:], len(slot)) - 1
+    slot, root = slot[last], root[last]
+    marked = (((total - before)[last] > 0) == present).astype(np.int64)
+    previous = np.roll(marked, 1)
+    previous[starts_of_runs(slot)] = 0
+    step = marked - previous
+    kept = np.flatnonzero(step)
+    payload = np.cumsum(np.diff(slot[kept], prepend=-1) != 0)
+    return History(WeightedRows((), slot[kept], step[kept]), root[kept], payload)
+
+
+def flips(of: History) -> Ints:
+    """Return the slots in which a marker changes, ascending."""
+    return np.unique(of.rows.slot[of.root > BEFORE])
+
+
+# Snapshots of joins of updating inputs: each has the net changes since the previous one.
+#
+# The first snapshot has the whole content.  After that, the net final changes are kept until the next
+# snapshot; the root of a change determines whether it was saved before it was final.  All positions in the
+# snapshots are 0, so that a row and its retraction differ in their weight only.
+
+
+class JoinUpdatesSnapshots(SideSnapshots[WeightedRows]):
+    """`kernel.KernelSnapshots` over the net rows of a join."""
+
+    def __init__(
+        self, combine: CombineJoin, schemas: Sequence[Schema], sides: UpdatingSides
+    ) -> None:
+        super().__init__(combine, schemas, sides.table)
+        self._sides = sides
+        self._position_columns = (2 + combine.left_depth, 2 + combine.right_depth)
+        self._settled: tuple[NetRows, NetRows] | None = None
+
+    def on_settle(self, changes: SideChanges) -> None:
+        """Record that changes are final.  After a repair they may have been saved already."""
+        if self._settled is None:
+            return
+        for side, rows in enumerate(changes.sides):
+            new = None if rows is None else filter_rows(rows, ~below(rows.batch, self._saved_to))
+            if new is not None:
+                self._settled[side].add(weighted(new))
+
+    def changed_keys(self) -> int:
+        return sum(map(len, self._sides.rows if self._settled is None else self._settled))
+
+    def _record_from_now(self) -> None:
+        self._settled = (NetRows(self._keys), NetRows(self._keys))
+
+    def _unsaved_rows(self, side: int, position: Root) -> list[WeightedRows]:
+        pending = [rows for each in self._sides.pending if (rows := each.sides[side]) is not None]
+        if self._settled is None:
+            above = [filter_rows(rows, ~below(rows.batch, position)) for rows in pending]
+            taken_out = [weighted(rows).negate() for rows in above if rows is not None]
+            return [*self._sides.rows[side].runs, *taken_out]
+        new = [
+            filter_rows(rows, below(rows.batch, position) & ~below(rows.batch, self._saved_to))
+            for rows in pending
+        ]
+        return [*self._settled[side].runs, *(weighted(rows) for rows in new if rows is not None)]
+
+    def _encode(self, side: int, parts: list[WeightedRows]) -> KeysAndState:
+        none = np.empty(0, np.int64)
+        rows = concat_rows([WeightedRows(self._encoding.no_rows(side), none, none), *parts])
+        count = len(rows.slot)
+        positions = self._encoding.positions(
+            [np.zeros(count, np.int64)] * self._position_columns[side]
+        )
+        closed = self._sides.closed
+        expires = np.full(count, NEVER) if closed is None else closed.close_times(rows.columns)
+        return self._encoding.rows_of(side, rows.columns, positions, rows.weight, expires)
+
+    def stage(self, state: IncrementalSnapshot) -> None:
+        self._keep_all(staged=True)
+        super().stage(state)
+
+    def adopt(self, position: Root) -> None:
+        """Drop closed windows again from now on; see `SideSnapshots`."""
+        super().adopt(position)
+        self._keep_all(staged=False)
+
+    def discard_staged(self) -> None:
+        super().discard_staged()
+        self._keep_all(staged=False)
+
+    def _keep_all(self, *, staged: bool) -> None:
+        if self._sides.closed is not None:
+            self._sides.closed.keep_all(staged=staged)
+
+    def _add(self, state: IncrementalSnapshot, slots: Ints) -> None:
+        weights = state.rows.column(WEIGHT).to_numpy()
+        for side in (LEFT, RIGHT):
+            rows = rows_of_side(state, side)
+            columns = self._encoding.columns_of(side, state.rows.take(pa.array(rows)))
+            self._sides.rows[side].add(WeightedRows(columns, slots[rows], weights[rows]))

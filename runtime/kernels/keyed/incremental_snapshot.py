@@ -28,7 +28,7 @@ import pyarrow as pa
 from fsql.compiler.owner_map import ALL_BINS, BIN_SHIFT, BINS
 from fsql.runtime.batch import PUNCTUATION, TIME_END, TIME_START
 from fsql.runtime.hashing import hash_rows
-from fsql.runtime.kernels.keyed.null_fields import null_fields
+from fsql.runtime.nested_types import is_nested
 from fsql.runtime.order import (
     canonical_rank,
     identity_codes,
@@ -272,3 +272,20 @@ def _rows(rows: pa.RecordBatch, indexes: Ints) -> pa.RecordBatch:
 
 def _filter(rows: pa.RecordBatch, marks: NDArray[np.bool_]) -> pa.RecordBatch:
     return rows if marks.all() else _rows(rows, np.flatnonzero(marks))
+
+
+# The canonical form of a NULL row in state: Arrow does not define the fields of a NULL struct.
+
+
+def null_fields(array: pa.Array) -> pa.Array:
+    """Return a column with NULL in the fields of each ROW that is NULL, within arrays as well."""
+    kind = array.type
+    if not is_nested(kind):
+        return array
+    mask = array.is_null() if array.null_count else None
+    if pa.types.is_struct(kind):
+        children = [null_fields(child) for child in array.flatten()]
+        return pa.StructArray.from_arrays(children, fields=list(kind), mask=mask)
+    ends = array.offsets.to_numpy()
+    values = null_fields(array.values.slice(ends[0], ends[-1] - ends[0]))
+    return pa.ListArray.from_arrays(pa.array(ends - ends[0]), values, mask=mask)

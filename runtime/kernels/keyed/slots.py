@@ -2,33 +2,28 @@
 
 from __future__ import annotations
 
+import math
 from functools import partial
 from itertools import chain, repeat
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import pyarrow as pa
 
 from fsql.compiler.owner_map import BIN_SHIFT, BINS
 from fsql.compiler.records import dataclass
-from fsql.runtime.dictionaries import decode_dictionary
+from fsql.runtime.arrow_types import values_of
+from fsql.runtime.dictionaries import begins_with, decode_dictionary
 from fsql.runtime.few_rows import FEW_ROWS, FEW_ROWS_IN_C
 from fsql.runtime.hashing import hash_rows
-from fsql.runtime.kernels.keyed.distinct_keys import (
-    a_row_of_each,
-    distinct_tuples,
-    distinct_values,
-)
 from fsql.runtime.kernels.keyed.integer_keys import (
     NO_SLOT,
     IntegerKeys,
     columns_of_words,
     integer_words,
 )
-from fsql.runtime.kernels.keyed.key_objects import key_columns, keys_of_rows
-from fsql.runtime.kernels.keyed.loaded_keys import LoadedKeys, starts_of_keys
-from fsql.runtime.kernels.keyed.slots_of_dictionary import SlotsOfDictionary
-from fsql.runtime.nested_types import is_nested
+from fsql.runtime.nested_types import is_nested, parts
+from fsql.runtime.order import doubles_of_sortable, identity_codes, key_values, sortable_doubles
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -381,3 +376,312 @@ class SlotTable:
         """Remove the keys of all slots that `used` does not mark."""
         live = self.live_slots()
         self.free(live[~used[live]])
+
+
+# The distinct keys of a batch as Python values, and a code for each row.
+
+
+def _codes_of(array: pa.DictionaryArray) -> tuple[Ints, pa.Array]:
+    """Return the codes of a dictionary column, and the values that occur, including NULL."""
+    distinct, indices = array.dictionary, array.indices
+    if indices.null_count:
+        indices = indices.fill_null(len(distinct))
+        distinct = pa.concat_arrays([distinct, pa.nulls(1, distinct.type)])
+    codes = indices.to_numpy(zero_copy_only=False)
+    occurs = np.zeros(len(distinct), np.bool_)
+    occurs[codes] = True
+    if occurs.all():
+        return codes, distinct
+    # A dictionary may contain words of rows that were dropped or sent to other workers.
+    return (np.cumsum(occurs) - 1)[codes], distinct.take(pa.array(np.flatnonzero(occurs)))
+
+
+def distinct_values(array: pa.Array) -> tuple[Ints, list[object]]:
+    """Return a code for each row and the key value of each code; equal values may have two codes."""
+    if compared_in_python(array):
+        numbers: dict[object, int] = {}
+        rows = [numbers.setdefault(value, len(numbers)) for value in values_of_rows(array)]
+        return np.array(rows, np.int64), list(numbers)
+    array = comparable_column(array)
+    if not pa.types.is_dictionary(array.type):
+        array = array.dictionary_encode()
+    codes, distinct = _codes_of(array)
+    return codes, distinct.to_pylist()
+
+
+def distinct_tuples(
+    keys: Sequence[pa.Array], codes: Ints, first_values: list[object]
+) -> tuple[Ints, list[object]]:
+    """Combine the codes of the first key column with those of the others; the values are tuples."""
+    columns = [(codes.astype(np.int64), len(first_values))]
+    values = [first_values]
+    for key in keys[1:]:
+        more, distinct = distinct_values(key)
+        columns.append((more.astype(np.int64), len(distinct)))
+        values.append(distinct)
+    combined, space = columns[0]
+    for column, cards in columns[1:]:
+        if space * cards >= 1 << 62:
+            _, combined = np.unique(combined, return_inverse=True)
+            space = int(combined.max(initial=0)) + 1
+        combined = combined * cards + column
+        space *= cards
+    encoded = pa.array(combined).dictionary_encode()
+    rows = encoded.indices.to_numpy(zero_copy_only=False)
+    first = np.empty(len(encoded.dictionary), np.int64)
+    first[rows[::-1]] = np.arange(len(rows) - 1, -1, -1)
+    parts = [
+        [distinct[code] for code in column[first].tolist()]
+        for (column, _), distinct in zip(columns, values, strict=True)
+    ]
+    return rows, list(zip(*parts, strict=True))
+
+
+def a_row_of_each(codes: Ints, count: int) -> Ints:
+    """Return a row that has the code, for each code that occurs; NO_SLOT for one that does not."""
+    rows = np.full(count, NO_SLOT)
+    rows[codes] = np.arange(len(codes))
+    return rows
+
+
+# Keys as Python values, for looking up slots: the values are equal if and only if the keys are.
+
+
+_PIECE: Final = 4096
+"""The approximate number of keys that are converted to columns in a millisecond; no other thread runs
+meanwhile."""
+
+
+def keys_of_rows(keys: Sequence[pa.Array]) -> list[object]:
+    """Return the key of each row: a value, or a tuple of values if there are several key columns."""
+    columns = [values_of_rows(key) for key in keys]
+    return columns[0] if len(keys) == 1 else [*zip(*columns, strict=True)]
+
+
+def values_of_rows(array: pa.Array) -> list[object]:
+    """Return the key value of each row."""
+    if isinstance(array, pa.StringArray):
+        return values_of(array)
+    if compared_in_python(array):
+        values = key_values(array)
+        plain = _plain_type(values.type)
+        values = values if plain == values.type else values.cast(plain)
+        return [_comparable(value) for value in values.to_pylist()]
+    found: list[object] = decode_dictionary(comparable_column(array)).to_pylist()
+    return found
+
+
+def compared_in_python(array: pa.Array) -> bool:
+    """Return whether the values cannot be represented as Arrow numbers or strings for comparison."""
+    return is_nested(array.type) or pa.types.is_null(array.type)
+
+
+def comparable_column(array: pa.Array) -> pa.Array:
+    """Return a column of strings, integers or booleans that are equal if and only if the keys are."""
+    if pa.types.is_timestamp(array.type) or pa.types.is_duration(array.type):
+        return array.view(pa.int64())
+    if pa.types.is_floating(array.type):
+        values = array.fill_null(0.0).to_numpy(zero_copy_only=False)
+        return pa.array(sortable_doubles(values), mask=_nulls(array))
+    return array
+
+
+def _comparable(value: object) -> object:
+    """Return a list or a struct as a tuple in which every NaN is one object, so that it equals itself."""
+    if isinstance(value, list):
+        return tuple(_comparable(element) for element in value)
+    if isinstance(value, dict):
+        return tuple(_comparable(field) for field in value.values())
+    return math.nan if isinstance(value, float) and math.isnan(value) else value
+
+
+def _nulls(array: pa.Array) -> NDArray[np.bool_] | None:
+    return array.is_null().to_numpy(zero_copy_only=False) if array.null_count else None
+
+
+def key_columns(keys: Sequence[object], types: Sequence[pa.DataType]) -> list[pa.Array]:
+    """Return key columns; the inverse of `keys_of_rows`."""
+    pieces = [
+        _few_key_columns(keys[start : start + _PIECE], types)
+        for start in range(0, max(len(keys), 1), _PIECE)
+    ]
+    return [pa.concat_arrays(column) for column in zip(*pieces, strict=True)]
+
+
+def _few_key_columns(keys: Sequence[Any], types: Sequence[pa.DataType]) -> list[pa.Array]:
+    if len(types) == 1:
+        return [_key_column(keys, types[0])]
+    columns = zip(*keys, strict=True) if keys else ([] for _ in types)
+    return [_key_column(column, kind) for column, kind in zip(columns, types, strict=False)]
+
+
+def _key_column(values: Sequence[object], kind: pa.DataType) -> pa.Array:
+    """Return a key column; the inverse of `values_of_rows`."""
+    if pa.types.is_timestamp(kind) or pa.types.is_duration(kind):
+        return pa.array(values, pa.int64()).view(kind)
+    if pa.types.is_floating(kind):
+        keys = pa.array(values, pa.int64())
+        doubles = doubles_of_sortable(keys.fill_null(0).to_numpy(zero_copy_only=False))
+        return pa.array(doubles, mask=_nulls(keys))
+    plain = _plain_type(kind)
+    return pa.array(values, kind) if plain == kind else pa.array(values, plain).cast(kind)
+
+
+def _plain_type(kind: pa.DataType) -> pa.DataType:
+    """Return the type with integers for times: the types of Python do not represent all values.
+
+    Types with a part of type NULL are not changed: pyarrow casts them wrongly.
+    """
+    return kind if _has_null_type(kind) else _with_integers(kind)
+
+
+def _has_null_type(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_null(kind)) or any(map(_has_null_type, parts(kind)))
+
+
+def _with_integers(kind: pa.DataType) -> pa.DataType:
+    if pa.types.is_timestamp(kind) or pa.types.is_duration(kind):
+        return pa.int64()
+    if pa.types.is_list(kind):
+        field = kind.value_field
+        return pa.list_(field.with_type(_with_integers(field.type)))
+    if pa.types.is_struct(kind):
+        return pa.struct([field.with_type(_with_integers(field.type)) for field in kind])
+    return kind
+
+
+# Keys of a loaded state: they remain in columns until a row refers to them.
+#
+# Creating Python objects for millions of keys takes several times as long as the rest of loading, and ten
+# times the memory of the columns, and most keys of a large state are not needed soon.  Such keys are said to
+# *sleep*; using a key *wakes* it.
+#
+#     hash   3  5  5  9        sorted; key i has slot i
+#     key    a  b  c  d
+#     find c: its hash is 5; the first key with this hash is b, the second is c: slot 2
+#
+# Contract.  A key that was woken or removed is never found again.
+
+
+NOT_FOUND: Final = -1
+_NO_HASH: Final = -1
+
+
+class LoadedKeys:
+    """Keys in columns, each once, in the order of their hashes.
+
+    Cost of `find`: a binary search for each key, and an object for each that is found.
+    """
+
+    def __init__(self, keys: Sequence[pa.Array], hashes: Ints) -> None:
+        self._keys = keys
+        self._hashes = np.append(hashes, _NO_HASH)
+        self._asleep = np.ones(len(hashes), np.bool_)
+        self.count = len(hashes)
+        """The number of sleeping keys."""
+
+    def find(self, keys: Sequence[pa.Array], objects: Sequence[object]) -> Ints:
+        """Return the slot of each sleeping key, `NOT_FOUND` for others; keys are both columns and objects."""
+        hashes = hash_rows([decode_dictionary(key) for key in keys], len(objects)).astype(np.int64)
+        found = np.full(len(objects), NOT_FOUND)
+        wanted = np.argsort(hashes)  # A search in order makes better use of the cache.
+        indexes = np.searchsorted(self._hashes[:-1], hashes[wanted])
+        while len(wanted):
+            may_be = self._hashes[indexes] == hashes[wanted]
+            wanted, indexes = wanted[may_be], indexes[may_be]
+            others = keys_of_rows(self.columns(indexes))
+            pairs = zip(wanted.tolist(), others, strict=True)
+            same = np.fromiter((objects[row] == other for row, other in pairs), np.bool_)
+            found[wanted[same]] = indexes[same]
+            wanted, indexes = wanted[~same], indexes[~same] + 1
+        found[~self._asleep[found]] = NOT_FOUND
+        return found
+
+    def columns(self, slots: Ints) -> list[pa.Array]:
+        """Return the key columns of slots."""
+        indexes = pa.array(slots)
+        return [key.take(indexes) for key in self._keys]
+
+    def slots(self) -> Ints:
+        """Return the slots of the keys that sleep."""
+        return np.flatnonzero(self._asleep)
+
+    def sleeping(self, slots: Ints) -> Bools:
+        """Return for each slot whether its key sleeps."""
+        within = slots < len(self._asleep)
+        within[within] = self._asleep[slots[within]]
+        return within
+
+    def wake(self, slots: Ints) -> None:
+        """Remove keys, each given once, from the sleeping keys."""
+        self._asleep[slots] = False
+        self.count -= len(slots)
+
+
+def starts_of_keys(keys: Sequence[pa.Array], hashes: Ints) -> Ints:
+    """Return the first row of each key among rows with equal keys adjacent.
+
+    Keys are compared only if they share a hash.
+    """
+    begins = np.ones(len(hashes), np.bool_)
+    np.not_equal(hashes[1:], hashes[:-1], out=begins[1:])
+    sharing = np.flatnonzero(~begins)
+    rows = np.union1d(sharing, sharing - 1)
+    indexes = np.searchsorted(rows, sharing)
+    for key in keys if len(rows) else ():
+        codes = identity_codes(key.take(pa.array(rows)))
+        begins[sharing] |= codes[indexes] != codes[indexes - 1]
+    return np.flatnonzero(begins)
+
+
+# The slots of the values of a dictionary, kept from batch to batch.
+
+
+DICTIONARIES: Final = 8
+"""The maximum number of known dictionaries, each of another sender of rows."""
+
+
+class _Known:
+    """A dictionary, and the slot of each of its values, and of NULL after them."""
+
+    __slots__ = ("dictionary", "slots")
+
+    def __init__(self, dictionary: pa.StringArray) -> None:
+        self.dictionary = dictionary
+        self.slots = np.full(len(dictionary) + 1, NO_SLOT)
+
+    def extend(self, dictionary: pa.StringArray) -> None:
+        """Know a dictionary that begins with the known one."""
+        count = len(self.dictionary)
+        if count < len(dictionary):
+            slots = np.full(len(dictionary) + 1, NO_SLOT)
+            slots[:count], slots[-1] = self.slots[:-1], self.slots[-1]
+            self.dictionary, self.slots = dictionary, slots
+
+
+class SlotsOfDictionary:
+    """The known slots of the values of dictionaries of keys.
+
+    Rows of one sender have dictionaries of which each begins with the one before; those of several senders
+    come in turn.
+    """
+
+    def __init__(self) -> None:
+        self._known: list[_Known] = []
+        """The last used one first."""
+
+    def of(self, dictionary: pa.StringArray) -> Ints:
+        """Return the slot of each value, and of NULL after them; the caller replaces NO_SLOT."""
+        for number, known in enumerate(self._known):
+            if begins_with(dictionary, known.dictionary):
+                known.extend(dictionary)
+                if number:
+                    self._known.insert(0, self._known.pop(number))
+                return known.slots
+        self._known = [_Known(dictionary), *self._known[: DICTIONARIES - 1]]
+        return self._known[0].slots
+
+    def remove(self, slots: Ints) -> None:
+        """Remove the entries of some slots."""
+        for known in self._known:
+            known.slots[np.isin(known.slots, slots)] = NO_SLOT

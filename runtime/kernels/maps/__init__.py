@@ -31,9 +31,8 @@ from fsql.compiler.graph import (
 )
 from fsql.runtime.kernels.expressions import Program, compile_expressions
 from fsql.runtime.kernels.expressions.vectors import first_failure, truth
-from fsql.runtime.kernels.maps.map_result import MapResult, errors_at, succeeded
+from fsql.runtime.kernels.maps.map_result import MapResult, errors_at, succeeded, with_changed_path
 from fsql.runtime.kernels.maps.parts import compile_to_parts
-from fsql.runtime.kernels.maps.paths import with_changed_path
 from fsql.runtime.kernels.maps.windows import (
     append_root,
     append_row_time,

@@ -10,8 +10,13 @@ import pyarrow as pa
 from fsql.runtime.dictionaries import Vocabulary
 from fsql.runtime.kernels.expressions import Program
 from fsql.runtime.kernels.expressions.vectors import offsets, to_array, validity
-from fsql.runtime.kernels.maps.map_result import MapResult, errors_at, succeeded
-from fsql.runtime.kernels.maps.repeats import repeat_batch, repeats_of
+from fsql.runtime.kernels.maps.map_result import (
+    MapResult,
+    errors_at,
+    repeat_batch,
+    repeats_of,
+    succeeded,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable

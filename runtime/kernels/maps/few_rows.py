@@ -52,8 +52,12 @@ from fsql.compiler.sqltypes import BIGINT, INTEGER_RANGES, TEXTUAL, TIMESTAMP, T
 from fsql.runtime.arrow_types import from_arrow, remember_values, to_arrow
 from fsql.runtime.batch import PUNCTUATION, Batch, Root
 from fsql.runtime.dictionaries import decode_dictionary
-from fsql.runtime.kernels.maps.paths import with_changed_path
-from fsql.runtime.kernels.maps.repeats import repeat_batch, repeat_column, repeats_of
+from fsql.runtime.kernels.maps.map_result import (
+    repeat_batch,
+    repeat_column,
+    repeats_of,
+    with_changed_path,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -62,7 +66,7 @@ if TYPE_CHECKING:
     from fsql.compiler.graph import Closing
     from fsql.compiler.schema import Schema
     from fsql.compiler.sqltypes import SqlType
-    from fsql.runtime.kernels.maps.repeats import Repeats, Rows
+    from fsql.runtime.kernels.maps.map_result import Repeats, Rows
 
 _NODES_MAX: Final = 64
 """Larger expressions, with repeated nodes counted each time, are evaluated in columns."""
@@ -403,7 +407,7 @@ def _few_ordinals(function: ExplodeAggregate) -> FewFunction:
                 added.append(FewColumn(call.type, array=pa.array(sizes)))
                 continue
             all_ordinals = np.array(list(chain.from_iterable(listed)), np.int64)
-            from fsql.runtime.kernels.maps.segments import lists
+            from fsql.runtime.kernels.maps.lateral import lists
 
             array = lists(pa.array(all_ordinals), sizes)
             remember_values(array, listed)

@@ -13,8 +13,13 @@ from fsql.runtime.batch import Batch
 from fsql.runtime.hashing import hash_rows, mix
 from fsql.runtime.kernels.expressions import Program
 from fsql.runtime.kernels.expressions.vectors import to_array
-from fsql.runtime.kernels.maps.map_result import MapResult, errors_at, succeeded
-from fsql.runtime.kernels.maps.repeats import repeat_columns, repeats_of
+from fsql.runtime.kernels.maps.map_result import (
+    MapResult,
+    errors_at,
+    repeat_columns,
+    repeats_of,
+    succeeded,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from fsql.compiler.sqltypes import TIMESTAMP, TIMESTAMP_MAX, TIMESTAMP_MIN
 from fsql.runtime.batch import PUNCTUATION
-from fsql.runtime.kernels.expressions.time_zones import begins_of, ends_of, offsets_of
+from fsql.runtime.kernels.expressions.timestamps import begins_of, ends_of, offsets_of
 from fsql.runtime.kernels.expressions.vectors import (
     DTYPES,
     TIMESTAMP_RANGE,
@@ -18,8 +18,13 @@ from fsql.runtime.kernels.expressions.vectors import (
     fixed_values,
     to_array,
 )
-from fsql.runtime.kernels.maps.map_result import MapResult, errors_at, succeeded
-from fsql.runtime.kernels.maps.repeats import repeat_batch, repeats_of
+from fsql.runtime.kernels.maps.map_result import (
+    MapResult,
+    errors_at,
+    repeat_batch,
+    repeats_of,
+    succeeded,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable

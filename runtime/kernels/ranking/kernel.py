@@ -22,13 +22,13 @@ import numpy as np
 import pyarrow as pa
 
 from fsql.runtime.batch import PUNCTUATION, Batch, Root
-from fsql.runtime.kernels.aggregate.closings import ClosedColumns, split_slots
 from fsql.runtime.kernels.keyed.kernel import ApplyResult, KeyedRows, merge_results
 from fsql.runtime.kernels.keyed.prepare import Evaluator
+from fsql.runtime.kernels.keyed.slot_ends import ClosedColumns, split_slots
 from fsql.runtime.kernels.ranking.ordered_rows import Change, OrderedRows
 from fsql.runtime.kernels.ranking.partitioned import PartitionedKernel
 from fsql.runtime.kernels.ranking.ranks import UNRANKED, Ranks, end_of_equal
-from fsql.runtime.kernels.ranking.sort_bytes import integer_bytes, row_bytes, sort_bytes
+from fsql.runtime.kernels.ranking.sort_keys import integer_bytes, row_bytes, sort_bytes
 from fsql.runtime.order import roots_of, stable_order
 
 if TYPE_CHECKING:

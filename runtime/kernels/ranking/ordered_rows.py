@@ -14,8 +14,8 @@ import numpy as np
 import pyarrow as pa
 
 from fsql.runtime.arrow_types import from_arrow, to_arrow
-from fsql.runtime.kernels.aggregate.steps import Values
-from fsql.runtime.kernels.ranking.sort_bytes import integers_of
+from fsql.runtime.kernels.keyed.steps import Values
+from fsql.runtime.kernels.ranking.sort_keys import codes_of_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -156,7 +156,7 @@ class OrderedRows:
     def _positions_of(self, keys: chain[Key]) -> list[Ints]:
         if not self._positions:
             return []
-        return integers_of([tie for _, tie in keys], self._positions)
+        return codes_of_bytes([tie for _, tie in keys], self._positions)
 
     def load(self, slots: Ints, columns: Mapping[str, pa.Array]) -> None:
         """See `Accumulator`."""

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 import pyarrow as pa
 
 from fsql.runtime.arrow_types import arrow_type
-from fsql.runtime.kernels.aggregate.accumulators import SnapshotState
-from fsql.runtime.kernels.aggregate.group_kernel import GroupKernel, SlotUndo
+from fsql.runtime.kernels.keyed.group_kernel import GroupKernel, SlotUndo
 from fsql.runtime.kernels.keyed.prepare import Evaluator
+from fsql.runtime.kernels.keyed.slot_snapshots import SnapshotState
 from fsql.runtime.order import key_values
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from fsql.compiler.graph import CombineRank
     from fsql.runtime.arrays import Ints
     from fsql.runtime.batch import Batch
-    from fsql.runtime.kernels.aggregate.steps import Values
+    from fsql.runtime.kernels.keyed.steps import Values
 
 
 UndoT = TypeVar("UndoT", bound=SlotUndo)

@@ -18,10 +18,10 @@ import pyarrow as pa
 from fsql.compiler.sqltypes import TIMESTAMP
 from fsql.runtime.arrow_types import arrow_type
 from fsql.runtime.batch import PUNCTUATION, Batch
-from fsql.runtime.kernels.aggregate.closings import ClosedColumns
 from fsql.runtime.kernels.expressions.vectors import Vector, to_array
 from fsql.runtime.kernels.keyed.kernel import ApplyResult, KeyedRows
 from fsql.runtime.kernels.keyed.prepare import Evaluator
+from fsql.runtime.kernels.keyed.slot_ends import ClosedColumns
 from fsql.runtime.kernels.sessions.snapshots import SessionSnapshots
 from fsql.runtime.kernels.sessions.state import Pending, SessionState
 from fsql.runtime.order import concat, integers, key_values, position_order
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from fsql.runtime.arrays import Bools, Ints
     from fsql.runtime.batch import Root
     from fsql.runtime.kernels.keyed.slots import SlotTable
-    from fsql.runtime.kernels.sessions.open_rows import ClosedRows, SessionRows
+    from fsql.runtime.kernels.sessions.state import ClosedRows, SessionRows
 
 
 _BOUNDS = 3

@@ -16,8 +16,8 @@ from fsql.runtime.dataflow.backlog import PART_ROWS_MIN
 from fsql.runtime.dataflow.fold import Fold
 from fsql.runtime.dataflow.worker import Worker
 from fsql.runtime.drivers.in_memory import run_in_memory
-from fsql.runtime.kernels.join import equi_join
-from fsql.runtime.kernels.join.equi_join import JoinKernel
+from fsql.runtime.kernels.join import append_only
+from fsql.runtime.kernels.join.append_only import JoinKernel
 from fsql.runtime.kernels.join.net_rows import ranges
 from fsql.tests.reference.lines import line
 from fsql.tests.reference.oracle import evaluate_job
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from fsql.runtime.arrays import Ints
     from fsql.runtime.batch import Batch
     from fsql.runtime.dataflow.fold_output import FoldOutput
-    from fsql.runtime.kernels.join.rows import StoredRows
+    from fsql.runtime.kernels.join.append_only import StoredRows
     from fsql.runtime.kernels.keyed.kernel import ApplyResult, KeyedRows
 
 
@@ -107,7 +107,7 @@ def test_a_join_looks_only_at_pairs_in_its_time_range(
         looked_at += int(size.sum())
         return ranges(low, size)
 
-    monkeypatch.setattr(equi_join, "ranges", counted)
+    monkeypatch.setattr(append_only, "ranges", counted)
     job = logical.Job((crossed(-SECOND, SECOND),))
     inputs = {0: of_one_key(ROWS), 1: of_one_key(ROWS)}
     outcome = run_in_memory(choose(lower(job), policy=policy), inputs, seed=1, batch_rows=ROWS)
@@ -132,7 +132,7 @@ def test_pairs_are_made_in_parts(
         run(worker, stage, batches, repairs=repairs)
 
     monkeypatch.setattr(Worker, "_run", counted)
-    monkeypatch.setattr(equi_join, "PAIRS_MAX", 100)
+    monkeypatch.setattr(append_only, "PAIRS_MAX", 100)
     wide = ROWS * SECOND
     job = logical.Job((crossed(-wide, wide),))
     inputs = {0: of_one_key(40), 1: of_one_key(40)}
@@ -165,7 +165,7 @@ def test_a_backlog_is_not_given_to_the_kernel_again_for_each_part(
         return apply(kernel, sides, undoable=undoable)
 
     monkeypatch.setattr(JoinKernel, "apply", counted)
-    monkeypatch.setattr(equi_join, "PAIRS_MAX", 400)
+    monkeypatch.setattr(append_only, "PAIRS_MAX", 400)
     wide = rows_in * SECOND
     job = logical.Job((crossed(-wide, wide),))
     inputs = {0: of_one_key(rows_in), 1: of_one_key(rows_in)}

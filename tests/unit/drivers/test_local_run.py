@@ -13,7 +13,7 @@ from fsql.job.sources import open_splits
 from fsql.runtime.batch import END
 from fsql.runtime.dataflow.barrier import DeadLetters, Released
 from fsql.runtime.drivers.local import Edges, LocalRun
-from fsql.runtime.kernels.join import equi_join
+from fsql.runtime.kernels.join import append_only
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -85,7 +85,7 @@ def test_a_complete_result_ends_a_run_at_its_last_row(tmp_path: Path, chunk_rows
 def test_pairs_of_a_join_are_written_a_part_at_a_time(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(equi_join, "PAIRS_MAX", PAIRS_MAX)
+    monkeypatch.setattr(append_only, "PAIRS_MAX", PAIRS_MAX)
     for name in ("a", "b"):
         lines = [f'{{"k": 1, "v": {number}}}\n' for number in range(ROWS)]
         (tmp_path / f"{name}.jsonl").write_text("".join(lines))

@@ -15,9 +15,9 @@ import pytest
 from fsql.compiler.expression import AggregateCall, AggregateFunction, ColumnRef
 from fsql.compiler.sqltypes import BIGINT, STRING, row_of
 from fsql.runtime.arrow_types import from_arrow, to_arrow
-from fsql.runtime.kernels.aggregate import chosen_row
-from fsql.runtime.kernels.aggregate.chosen_row import ChosenRow
-from fsql.runtime.kernels.aggregate.steps import steps_of
+from fsql.runtime.kernels.accumulators import chosen_rows
+from fsql.runtime.kernels.accumulators.chosen_rows import ChosenRow
+from fsql.runtime.kernels.keyed.steps import steps_of
 
 if TYPE_CHECKING:
     from fsql.compiler.sqltypes import SqlType
@@ -58,7 +58,7 @@ def test_many_rows_are_chosen_from_as_one_by_one(
         steps = steps_of(slot, np.array(starts, np.int64))
         seen = []
         for few, each in ((0, at_once), (count, one_by_one)):
-            monkeypatch.setattr(chosen_row, "FEW_ROWS", few)
+            monkeypatch.setattr(chosen_rows, "FEW_ROWS", few)
             seen.append(from_arrow(each.add(values, None, steps).array, sql_type))
         assert seen[0] == seen[1]
         every = np.arange(SLOTS)

@@ -7,8 +7,7 @@ import pyarrow as pa
 
 from fsql.compiler.graph import Closing
 from fsql.runtime.batch import PUNCTUATION, Root
-from fsql.runtime.kernels.join.closed_windows import ClosedWindows
-from fsql.runtime.kernels.join.net_rows import NetRows, WeightedRows
+from fsql.runtime.kernels.join.net_rows import ClosedWindows, NetRows, WeightedRows
 
 GRAIN, DELAY = 10, 5
 CLOSING = Closing(window_end=1, delay_us=DELAY, grain_us=GRAIN)

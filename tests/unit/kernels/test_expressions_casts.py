@@ -33,7 +33,7 @@ from fsql.compiler.sqltypes import (
     row_of,
 )
 from fsql.runtime.arrow_types import to_arrow
-from fsql.runtime.kernels.expressions.timestamp_text import format_timestamps, parse_timestamps
+from fsql.runtime.kernels.expressions.timestamps import format_timestamps, parse_timestamps
 from fsql.tests.unit.kernels.tables import NAN, call, check_table, fails, outcomes
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from fsql.compiler.sqltypes import (
     STRING,
     array_of,
 )
-from fsql.runtime.kernels.expressions.like import like_matcher
+from fsql.runtime.kernels.expressions.functions_string import like_matcher
 from fsql.tests.reference.scalar_texts import like as reference_like
 from fsql.tests.unit.kernels.tables import NAN, call, check_table
 

@@ -10,8 +10,8 @@ import pytest
 
 from fsql.compiler.expression import AggregateCall, AggregateFunction
 from fsql.compiler.sqltypes import BIGINT, decimal_type
-from fsql.runtime.kernels.aggregate.extremes import Extreme, RetractableExtreme
-from fsql.runtime.kernels.aggregate.steps import steps_of
+from fsql.runtime.kernels.accumulators.extremes import Extreme, RetractableExtreme
+from fsql.runtime.kernels.keyed.steps import steps_of
 
 ZERO = np.zeros(1, np.int64)
 

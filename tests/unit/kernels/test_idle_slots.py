@@ -9,8 +9,8 @@ import pyarrow as pa
 import pytest
 
 from fsql.runtime.batch import PUNCTUATION, TIME_END, Root
-from fsql.runtime.kernels.aggregate.idle_slots import IdleSlots
-from fsql.runtime.kernels.aggregate.steps import steps_of
+from fsql.runtime.kernels.keyed.slot_ends import IdleSlots
+from fsql.runtime.kernels.keyed.steps import steps_of
 
 IDLE = 160
 """Checks come at multiples of 10."""

@@ -15,11 +15,9 @@ from hypothesis import strategies as st
 from fsql.runtime import hashing
 from fsql.runtime.arrow_types import arrow_type
 from fsql.runtime.batch import START
-from fsql.runtime.kernels.keyed import loaded_keys
+from fsql.runtime.kernels.keyed import slots
 from fsql.runtime.kernels.keyed.incremental_snapshot import incremental_snapshot, merge_snapshots
-from fsql.runtime.kernels.keyed.key_objects import keys_of_rows
-from fsql.runtime.kernels.keyed.loaded_keys import starts_of_keys
-from fsql.runtime.kernels.keyed.slots import SlotTable
+from fsql.runtime.kernels.keyed.slots import SlotTable, keys_of_rows, starts_of_keys
 from fsql.tests.unit.formats.drawn import drawn
 from fsql.tests.unit.formats.naive_json import TYPES, values
 from fsql.tests.unit.kernels.test_slots import comes_back, key_column
@@ -99,7 +97,7 @@ def _hashes(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
         return hashes.astype(np.uint32)
 
     monkeypatch.setattr("fsql.runtime.kernels.keyed.incremental_snapshot.hash_rows", hash_rows)
-    monkeypatch.setattr(loaded_keys, "hash_rows", hash_rows)
+    monkeypatch.setattr(slots, "hash_rows", hash_rows)
 
 
 @pytest.mark.usefixtures("_hashes")

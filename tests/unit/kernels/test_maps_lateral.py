@@ -17,8 +17,7 @@ from fsql.runtime.arrow_types import to_arrow
 from fsql.runtime.batch import Batch, Root
 from fsql.runtime.kernels.expressions.vectors import from_array
 from fsql.runtime.kernels.maps import compile_map
-from fsql.runtime.kernels.maps.grouping import group
-from fsql.runtime.kernels.maps.key_codes import KeyCodes, keys_at
+from fsql.runtime.kernels.maps.lateral import KeyCodes, group, keys_at
 from fsql.tests.unit.kernels.rows import Failed, Row, batch_of, failures_of, rows_of
 from fsql.tests.unit.kernels.tables import NAN
 

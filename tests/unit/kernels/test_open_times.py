@@ -16,12 +16,10 @@ import pytest
 
 from fsql.compiler.graph import SessionClosing
 from fsql.runtime.batch import PUNCTUATION, Root
-from fsql.runtime.kernels.sessions.open_rows import SessionRows
-from fsql.runtime.kernels.sessions.open_sessions import OpenSessions
-from fsql.runtime.kernels.sessions.open_times import OpenTimes
+from fsql.runtime.kernels.sessions.state import OpenSessions, OpenTimes, SessionRows
 
 if TYPE_CHECKING:
-    from fsql.runtime.kernels.sessions.open_rows import ClosedRows, OpenRows
+    from fsql.runtime.kernels.sessions.state import ClosedRows, OpenRows
 
 SLOTS = 5
 STEPS = 30

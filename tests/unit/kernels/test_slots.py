@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 from fsql.compiler.sqltypes import Kind, SqlType
 from fsql.runtime.arrow_types import arrow_type, to_arrow
 from fsql.runtime.kernels.keyed.integer_keys import NO_SLOT
-from fsql.runtime.kernels.keyed.slots import SlotTable
-from fsql.runtime.kernels.keyed.slots_of_dictionary import DICTIONARIES, SlotsOfDictionary
+from fsql.runtime.kernels.keyed.slots import DICTIONARIES, SlotsOfDictionary, SlotTable
 from fsql.tests.unit.formats.drawn import drawn
 from fsql.tests.unit.formats.naive_json import TYPES, values
 

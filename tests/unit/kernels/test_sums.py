@@ -13,15 +13,14 @@ import pytest
 
 from fsql.compiler.expression import AggregateCall, AggregateFunction, ColumnRef
 from fsql.compiler.sqltypes import BIGINT, DOUBLE
-from fsql.runtime.kernels.aggregate import exact_sum, integer_sum
-from fsql.runtime.kernels.aggregate.accumulators import DoubleSum, accumulator
-from fsql.runtime.kernels.aggregate.exact_sum import ExactSums
-from fsql.runtime.kernels.aggregate.integer_sum import IntegerSum
-from fsql.runtime.kernels.aggregate.steps import steps_of
+from fsql.runtime.kernels.accumulators import sums
+from fsql.runtime.kernels.accumulators.of_call import accumulator
+from fsql.runtime.kernels.accumulators.sums import DoubleSum, ExactSums, IntegerSum
+from fsql.runtime.kernels.keyed.steps import steps_of
 
 if TYPE_CHECKING:
     from fsql.compiler.sqltypes import SqlType
-    from fsql.runtime.kernels.aggregate.accumulators import Accumulator
+    from fsql.runtime.kernels.accumulators.accumulator import Accumulator
 
 SLOTS = 3
 
@@ -88,7 +87,7 @@ def test_a_sum_that_comes_back_into_range() -> None:
 def test_sums_of_doubles_are_exact_whatever_is_carried(
     monkeypatch: pytest.MonkeyPatch, seed: int, addends_max: int
 ) -> None:
-    monkeypatch.setattr(exact_sum, "ADDENDS_MAX", addends_max)
+    monkeypatch.setattr(sums, "ADDENDS_MAX", addends_max)
     rng = random.Random(seed)
     made = _sum(AggregateFunction.SUM, DOUBLE)
     assert isinstance(made, DoubleSum)
@@ -132,7 +131,7 @@ def _of_fractions(exact: list[Fraction]) -> ExactSums:
     """Return sums that are loaded from the digits of fractions, computed by the definition."""
     lists = []
     for each in exact:
-        total = int(each * 2**exact_sum.BIAS)
+        total = int(each * 2**sums.BIAS)
         sign, magnitude = (-1 if total < 0 else 1), abs(total)
         digits = [magnitude >> 32 * b & 0xFFFFFFFF for b in range(100)]
         lists.append([{"bin": b, "value": sign * d} for b, d in enumerate(digits) if d])
@@ -149,8 +148,8 @@ def _of_fractions(exact: list[Fraction]) -> ExactSums:
 def test_sums_of_integers_are_exact_whatever_is_carried(
     monkeypatch: pytest.MonkeyPatch, seed: int, top_bits: int, addends_max: int
 ) -> None:
-    monkeypatch.setattr(integer_sum, "ADDENDS_MAX", addends_max)
-    monkeypatch.setattr(integer_sum, "TOP_BITS", top_bits)
+    monkeypatch.setattr(sums, "INTEGER_ADDENDS_MAX", addends_max)
+    monkeypatch.setattr(sums, "TOP_BITS", top_bits)
     rng = random.Random(seed)
     made = _sum(AggregateFunction.AVG, BIGINT)
     assert isinstance(made, IntegerSum)

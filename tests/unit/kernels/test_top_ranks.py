@@ -23,11 +23,15 @@ from fsql.runtime.batch import Batch, Root
 from fsql.runtime.kernels.keyed.incremental_snapshot import IncrementalSnapshot, merge_snapshots
 from fsql.runtime.kernels.keyed.kernel import KeyedRows
 from fsql.runtime.kernels.ranking.ranks import Ranks
-from fsql.runtime.kernels.ranking.registers import NewRanks, pass_registers
-from fsql.runtime.kernels.ranking.top_kernel import TopKernel, shows_first_rows
+from fsql.runtime.kernels.ranking.top import (
+    NewRanks,
+    TopKernel,
+    pass_registers,
+    shows_first_rows,
+)
 
 if TYPE_CHECKING:
-    from fsql.runtime.kernels.ranking.top_rows import TopUndo
+    from fsql.runtime.kernels.ranking.top import TopUndo
 
 SCHEMA = (Column("key", BIGINT), Column("price", DOUBLE), Column("text", STRING))
 TYPES = [column.type for column in SCHEMA]

@@ -1,0 +1,1 @@
+"""The operator of changes as rows (TO_CHANGELOG)."""

@@ -1,0 +1,1 @@
+"""The operator of running aggregates: the aggregate of its frame for each row."""
