@@ -68,20 +68,21 @@ class CoordinatorProcess:
     def run(self) -> bool:
         """Run; return whether the job is over, False if only the launcher has ended."""
         host = self.host
+        stopwatch = Stopwatch()
         try:
             while self.is_running():
                 seconds, descriptors = self.wait_bounds()
                 collect_while_idle()
                 received = self._transport.receive(seconds, descriptors)
-                stopwatch = Stopwatch()
+                for event in stopwatch.lap():
+                    host.step(event)
                 for source, what in received:
                     host.step(Received(what, source))
                 self.process_events()
-                for event in stopwatch.events():
-                    host.step(event)
                 host.tick()
         finally:
             self.close()
+            stopwatch.close()
         return host.done
 
     def is_running(self) -> bool:

@@ -39,12 +39,14 @@ class HostingProcess:
 
     def run(self) -> bool:
         """Run; return whether the job is over, False if only the launcher has ended."""
+        stopwatch = Stopwatch()
         try:
             while self._coordinator.is_running():
-                self._step_nodes()
+                self._step_nodes(stopwatch)
         finally:
             self._worker.close()
             self._coordinator.close()
+            stopwatch.close()
         return self._coordinator.host.done
 
     def _measure_load(self, now: float) -> None:
@@ -59,7 +61,7 @@ class HostingProcess:
         self._measured_at = now
         self._coordinator.host.on_load(max(0.0, 1.0 - waited / seconds))
 
-    def _step_nodes(self) -> None:
+    def _step_nodes(self, stopwatch: Stopwatch) -> None:
         """Process all input that has arrived, read once, and advance the time.
 
         Timers come last, so that available results do not wait for heartbeats and reports.
@@ -72,7 +74,9 @@ class HostingProcess:
             collect_while_idle()
         received = self._transport.receive(seconds, descriptors)
         self._waited_seconds += time.monotonic() - now if seconds else 0.0
-        stopwatch = Stopwatch()
+        for event in stopwatch.lap():
+            worker.step(event)
+            coordinator.host.step(event)
         for source, what in received:
             nodes.receive(what, source)
             nodes.exchange()
@@ -81,9 +85,6 @@ class HostingProcess:
         nodes.exchange()
         coordinator.process_events()
         nodes.exchange()
-        for event in stopwatch.events():
-            worker.step(event)
-            coordinator.host.step(event)
         worker.host.tick()
         coordinator.host.tick()
         self._measure_load(time.monotonic())

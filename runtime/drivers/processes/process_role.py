@@ -74,15 +74,11 @@ def busy_seconds(pid: int) -> float:
     if not fields:
         return 0.0
     used = (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-    return used + runnable_seconds(pid)
-
-
-def runnable_seconds(pid: int) -> float:
-    """Return for how long the main thread of a process has waited for a processor; 0 if that is not known."""
     try:
-        return int(Path(f"/proc/{pid}/schedstat").read_text(errors="replace").split()[1]) / 1e9
+        waited = int(Path(f"/proc/{pid}/schedstat").read_text(errors="replace").split()[1]) / 1e9
     except (OSError, IndexError):
-        return 0.0
+        waited = 0.0
+    return used + waited
 
 
 def _stat(pid: int) -> list[str]:

@@ -76,18 +76,20 @@ class WorkerProcess:
         host = self.host
         if self._deadline is not None:
             self._deadline.start(time.monotonic())
+        stopwatch = Stopwatch()
         try:
             while not host.done and (self._supervisor is None or self._supervisor.alive()):
-                self._round()
+                self._round(stopwatch)
         finally:
             self.close()
+            stopwatch.close()
         return host.done
 
     def step(self, event: WorkerEvent) -> None:
         """Step the node with an event."""
         self.host.step(event)
 
-    def _round(self) -> None:
+    def _round(self, stopwatch: Stopwatch) -> None:
         """Process all input that has arrived, read once, and advance the time."""
         now = time.monotonic()
         seconds = self.wait_seconds(now)
@@ -98,13 +100,12 @@ class WorkerProcess:
             if received:
                 self._deadline.on_message(now)
             self._deadline.check(now)
-        stopwatch = Stopwatch()
+        for event in stopwatch.lap():
+            self.step(event)
         self.update_leader()
         for source, what in received:
             self.step(Received(what, source))
         self.read()
-        for event in stopwatch.events():
-            self.step(event)
         self.host.tick()
 
     def wait_seconds(self, now: float) -> float:

@@ -29,7 +29,7 @@ started, processor_started = time.monotonic(), time.process_time()
 while time.monotonic() < started + 2:
     STEP
 seconds, used = time.monotonic() - started, time.process_time() - processor_started
-[*events] = stopwatch.events()
+[*events] = stopwatch.lap()
 print(used < seconds / 8)
 print([type(event) is Computed and event.seconds >= 2 for event in events])
 print(busy_seconds(os.getpid()) - busy_before >= seconds / 2)
