@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from fsql.compiler.analysis.sharding import sharding_of
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
-from fsql.compiler.logical import CountLateRows, has_late_rows, operators
+from fsql.compiler.logical import REACHED, CountLateRows, has_late_rows, operators
 from fsql.compiler.records import dataclass
 from fsql.connectors.file.sink import file_store
 from fsql.connectors.opening import open_sink, sink_lines
@@ -328,7 +328,9 @@ def late_operators(job: Job, insert: Insert) -> dict[int, LateFrom]:
     return {
         number: LateFrom(
             operator.input.schema,
-            NOTHING_TO_JOIN if isinstance(operator, CountLateRows) else WINDOW_CLOSED,
+            NOTHING_TO_JOIN
+            if isinstance(operator, CountLateRows) and operator.wait_us != REACHED
+            else WINDOW_CLOSED,
         )
         for number, operator in enumerate(counting)
         if operator in own

@@ -170,9 +170,10 @@ def expiry_parts(
 ) -> tuple[Part, ...]:
     """Return the time from which on a row cannot be joined, and for how long it is kept."""
     delay = interval_text(plan.delay_us) if plan.delay_us else None
+    reached = plan.wait_us == logical.REACHED
     return (
-        Part("time", "on", column_text(names, plan.time_column)),
-        Part("wait", "wait", interval_text(plan.wait_us)),
+        Part("time", "when reached" if reached else "on", column_text(names, plan.time_column)),
+        Part("wait", "wait", None if reached else interval_text(plan.wait_us)),
         Part("delay", "delay", delay),
         Part("grain", "grain", interval_text(plan.grain_us)),
     )

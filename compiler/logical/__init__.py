@@ -62,6 +62,7 @@ from fsql.compiler.logical.positions import (
 )
 from fsql.compiler.logical.rankings import OrderKey, Rank, RankFunction
 from fsql.compiler.logical.rows import (
+    REACHED,
     AssignExpiry,
     AssignRowTime,
     AssignWindows,
@@ -86,6 +87,7 @@ __all__ = [
     "SPLITS_MAX",
     "TABLES_MAX",
     "VALUE_MARKS",
+    "REACHED",
     "Aggregate",
     "ApplyChanges",
     "AssignExpiry",

@@ -83,7 +83,8 @@ class WindowAggregate(Plan):
     (`delays`).  A row after that position is late: it is dropped here and counted, never an error.
     With `final`, the group's row is emitted once, at that position; ties are ordered by their own columns.
     Otherwise the groups are updating, as in `Aggregate`, until the window closes, which only frees the
-    state.  Output: keys, aggregates.  Path: `(least scan number below,)`.
+    state.  With `counted_below`, `CountLateRows` below it counts the late rows.
+    Output: keys, aggregates.  Path: `(least scan number below,)`.
     """
 
     input: Plan
@@ -93,6 +94,7 @@ class WindowAggregate(Plan):
     aggregate_names: tuple[str, ...]
     window_end: int
     final: bool
+    counted_below: bool = False
 
     @cached_property
     def schema(self) -> Schema:

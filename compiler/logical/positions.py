@@ -119,9 +119,13 @@ def has_late_rows(
     plan: Plan,
 ) -> TypeGuard[WindowAggregate | AssignSessions | Rank | CountLateRows]:
     """Return whether rows can be late for the operator `plan`, which counts them."""
-    return isinstance(plan, WindowAggregate | AssignSessions | CountLateRows) or (
-        isinstance(plan, Rank) and plan.window_end is not None
-    )
+    match plan:
+        case WindowAggregate(counted_below=below):
+            return not below
+        case Rank(window_end=end):
+            return end is not None
+        case _:
+            return isinstance(plan, AssignSessions | CountLateRows)
 
 
 def has_expiring_rows(plan: Plan) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.expression import Call, Cast, ColumnRef, Expression, Literal
 from fsql.compiler.functions.coercion import coercible
@@ -185,15 +185,20 @@ class AssignExpiry(Plan):
         )
 
 
+REACHED: Final = -1
+"""The wait of a row that is late as soon as the watermark is at its time: times have whole microseconds."""
+
+
 @dataclass(frozen=True, eq=False)
 class CountLateRows(Plan):
     """The rows of a side of a join with a time range; those that nothing can be joined with are late as well.
 
     A row is late if the watermark at its root, by `delay_us` and `grain_us`, is beyond its time plus
-    `wait_us`: the join then drops each of its pairs, of rows before it and after it.  Late rows are counted,
-    and written if the sink has a `late_path`; the output has them like all others.  So filters may move to
-    above this operator, but not below it.  `time_column` is the index of an event-time column that is never
-    NULL.  Output and path: unchanged.
+    `wait_us`: the join then drops each of its pairs, of rows before it and after it.  If that is `REACHED`,
+    the time is the end of the row's window, and the row is late if the watermark has reached it.  Late rows
+    are counted, and written if the sink has a `late_path`; the output has them like all others.  So filters
+    may move to above this operator, but not below it.  `time_column` is the index of an event-time column
+    that is never NULL.  Output and path: unchanged.
     """
 
     input: Plan

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from fsql.compiler.analysis.delays import delay_us
 from fsql.compiler.graph import Closing, CombineAggregate, Expired, Late, Map, OnTime
-from fsql.compiler.logical import append_only, grain_us, least_scan_number
+from fsql.compiler.logical import append_only, grain_us, has_late_rows, least_scan_number
 from fsql.compiler.lowering.cycle import add_cycle
 
 if TYPE_CHECKING:
@@ -48,9 +48,9 @@ def lower_late_rows(draft: Draft, plan: CountLateRows, rows: int) -> int:
 def lower_closing(
     draft: Draft, plan: WindowAggregate | Rank, window_end: int, rows: int
 ) -> tuple[Closing, int]:
-    """Append the port for late rows; return when windows close, and the vertex of the rows on time."""
+    """Append the port for late rows, if they are counted here; return when windows close, and the vertex of the rows on time."""
     origin = type(plan).__name__
     closing = Closing(window_end, delay_us(plan.input, window_end), grain_us(plan.input))
-    late = draft.add_after(Map(Late(closing)), rows, origin)
-    draft.add_late_port(plan, late)
+    if has_late_rows(plan):
+        draft.add_late_port(plan, draft.add_after(Map(Late(closing)), rows, origin))
     return closing, draft.add_after(Map(OnTime(closing)), rows, origin)

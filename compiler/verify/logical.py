@@ -27,7 +27,7 @@ from fsql.compiler.expression import AggregateFunction, ColumnRef
 from fsql.compiler.functions.aggregates import aggregate_result
 from fsql.compiler.functions.evaluate import fallible
 from fsql.compiler.functions.python_aggregates import registered_aggregate
-from fsql.compiler.logical import FrameEnd, JoinKind, append_only, may_tie
+from fsql.compiler.logical import REACHED, FrameEnd, JoinKind, append_only, may_tie
 from fsql.compiler.row_pattern import TIME
 from fsql.compiler.schema import Column
 from fsql.compiler.sqltypes import BIGINT, BOOLEAN, Kind
@@ -126,7 +126,8 @@ def _check_times(
 ) -> Iterator[str]:
     if not isinstance(plan, logical.AssignRowTime):
         yield from _time_column(plan.input.schema, plan.time_column)
-        if plan.wait_us < 0 or plan.delay_us < 0 or plan.grain_us <= 0:
+        least = REACHED if isinstance(plan, logical.CountLateRows) else 0
+        if plan.wait_us < least or plan.delay_us < 0 or plan.grain_us <= 0:
             yield "a row expires before its own time"
     if not append_only(plan.input):
         yield "a time of rows of input that changes"

@@ -89,9 +89,13 @@ COUNTED = {
     f"SELECT x.id, y.id AS b FROM aw AS x LEFT JOIN bw AS y {WINDOWS}": "ab",
     f"SELECT x.id, y.id AS b FROM aw AS x FULL JOIN bw AS y {WINDOWS}": "ab",
     "SELECT id FROM aw AS x WHERE k IN (SELECT k FROM bw AS y WHERE y.window_end = x.window_end)": "ab",
-    "SELECT id FROM aw AS x WHERE k NOT IN (SELECT k FROM bw AS y WHERE y.window_end = x.window_end)": "abb",
+    "SELECT id FROM aw AS x WHERE k NOT IN (SELECT k FROM bw AS y WHERE y.window_end = x.window_end)": "ab",
+    f"SELECT a.id FROM a WHERE k NOT IN (SELECT b.k FROM b WHERE {SAME})": "b",
+    f"SELECT x.id, y.id AS b FROM aw AS x RIGHT JOIN bw AS y {WINDOWS} AND x.id < 'b'": "ab",
+    "SELECT x.id, z.id AS c FROM (SELECT x.id, x.k, x.window_end FROM aw AS x LEFT JOIN bw AS y ON x.k = y.k"
+    " AND x.window_end = y.window_end) AS x LEFT JOIN bw AS z ON x.window_end = z.window_end": "abb",
 }
-"""Queries for which rows are late, with the tables whose row is late; NOT IN reads its subquery twice."""
+"""Queries for which rows are late, with the tables whose row is late, once for each time that they are read."""
 
 ON_TIME = (
     "SELECT id FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY k, id ORDER BY at) AS r FROM a) WHERE r = 1",
@@ -184,6 +188,37 @@ def test_late_rows_of_a_join_have_all_columns(folder: Path, flags: tuple[str, ..
             "row": 2,
             "reason": "no row could be joined with it any more",
         },
+    ]
+
+
+@pytest.mark.parametrize(
+    "flags", [(), on_workers("--workers=3"), ("--engine=model",)], ids=["", "workers", "model"]
+)
+@pytest.mark.parametrize("kind", ["LEFT JOIN", "FULL JOIN", "NOT IN"])
+def test_late_rows_of_a_join_of_windows_have_the_columns_of_their_side(
+    folder: Path, kind: str, flags: tuple[str, ...]
+) -> None:
+    """NOT IN of a column that may be NULL is several joins, which have the same late rows."""
+    query = f"SELECT x.id FROM aw AS x {kind} bw AS y {WINDOWS}"
+    if kind == "NOT IN":
+        query = "SELECT id FROM aw AS x WHERE k NOT IN (SELECT k FROM bw AS y WHERE y.window_end = x.window_end)"
+    window = {
+        "window_start": "2026-01-01T00:00:00Z",
+        "window_end": "2026-01-01T00:00:05Z",
+        "window_time": "2026-01-01T00:00:04.999999Z",
+    }
+    assert late_rows(folder, query, *flags) == [
+        {
+            "id": f"{table}2",
+            "k": "k",
+            "at": f"2026-01-01T00:00:0{second}.000Z",
+            **window,
+            "source": table,
+            "split": f"{table}.jsonl",
+            "row": 2,
+            "reason": "its window had closed",
+        }
+        for table, second in (("a", 2), ("b", 3))
     ]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeGuard
 
 from fsql.compiler import logical
 from fsql.tests.reference.delays import behind, up
@@ -16,6 +16,13 @@ if TYPE_CHECKING:
 Window = logical.WindowAggregate | logical.AssignSessions | logical.Rank
 
 PUNCTUATION: Final = -1
+
+
+def has_closing(plan: logical.Plan) -> TypeGuard[Window]:
+    """Return whether an operator has windows that close."""
+    return isinstance(plan, Window) and not (
+        isinstance(plan, logical.Rank) and plan.window_end is None
+    )
 
 
 def window_end(plan: logical.WindowAggregate | logical.Rank, values: Values) -> int:

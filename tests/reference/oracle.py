@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from fsql.compiler import logical
 from fsql.runtime.ports import DeadLetter
 from fsql.tests.reference.changes import difference, labelled
-from fsql.tests.reference.closings import Window, closing, expired, window_end
+from fsql.tests.reference.closings import Window, closing, expired, has_closing, window_end
 from fsql.tests.reference.failure import NOT_AVAILABLE, FailureError
 from fsql.tests.reference.lines import line
 from fsql.tests.reference.order import row_key
@@ -104,7 +104,10 @@ class Oracle:
             if logical.has_late_rows(operator)
         }
         self.window_ends: dict[Window, set[int]] = {
-            operator: set() for operator in self.late_for if isinstance(operator, Window)
+            operator: set()
+            for insert in job.inserts
+            for operator in logical.operators(insert.query)
+            if has_closing(operator)
         }
         self.relations = Relations(self.rows, literal, self.errors, self.window_ends)
         for table in job.tables:

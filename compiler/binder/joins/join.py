@@ -37,6 +37,7 @@ from fsql.compiler.logical import (
     Project,
     Scan,
     Union,
+    Unnest,
     WindowAggregate,
     grain_us,
     operators,
@@ -104,14 +105,15 @@ def join(  # noqa: PLR0913 - the parts of a join
     span: Span,
     source_spans: SourceSpans,
     *,
-    kind: JoinKind = JoinKind.INNER,
+    late_for: JoinKind | None = JoinKind.INNER,
     keyed: bool = True,
     lifetimes: SideLifetimes | None = None,
     skews: Skews | None = None,
 ) -> BoundJoin | None:
     """Return the join by the conditions, which are over both relations' columns; None without a key.
 
-    `kind` is what the pairs are for: rows of sides that it keeps are not late.  Conditions of `on` that are
+    `late_for` is what the pairs are for: rows of sides that it keeps are not late; with None, late rows are
+    not counted.  Conditions of `on` that are
     neither keys nor a time range become a filter above the join.  Unless `keyed`, the key may be a constant.
     With `lifetimes`, a join without a time range keeps rows for that long.  `skews` are the hints about it.
 
@@ -133,8 +135,8 @@ def join(  # noqa: PLR0913 - the parts of a join
     if bounds is not None and time_range is not None:
         taken |= frozenset(bounds.conditions)
     sides = left.plan, right.plan
-    if time_range is not None:
-        sides = _count_late_rows(*sides, time_range, kind)
+    if time_range is not None and late_for is not None:
+        sides = _count_late_rows(*sides, time_range, late_for)
     whole = Join(
         *sides,
         tuple(one for one, _ in pairs),
@@ -161,20 +163,22 @@ def _count_late_rows(
     """
     delay = max(delay_us(left, bounds.left_time), delay_us(right, bounds.right_time))
     grain = max(grain_us(left), grain_us(right))
-    if not kind.keeps_left and not _always_on_time(left, bounds.left_time):
+    if not kind.keeps_left and not always_on_time(left, bounds.left_time):
         wait_us = max(bounds.high_us, bounds.high_us - bounds.low_us)
         left = CountLateRows(left, bounds.left_time, wait_us, delay, grain)
-    if not kind.keeps_right and not _always_on_time(right, bounds.right_time):
+    if not kind.keeps_right and not always_on_time(right, bounds.right_time):
         wait_us = max(-bounds.low_us, bounds.high_us - bounds.low_us)
         right = CountLateRows(right, bounds.right_time, wait_us, delay, grain)
     return left, right
 
 
-def _always_on_time(plan: Plan, column: int) -> bool:
+def always_on_time(plan: Plan, column: int) -> bool:
     """Return whether an event time is never behind the watermark: of the root, or of a closing window."""
     while True:
         match plan:
             case Filter() | Over() | CountLateRows():
+                plan = plan.input
+            case Unnest() if column < len(plan.input.schema):
                 plan = plan.input
             case Project(expressions=expressions):
                 value = expressions[column]

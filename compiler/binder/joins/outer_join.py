@@ -59,11 +59,12 @@ def outer_join(  # noqa: PLR0913 - the parts of a join
     span: Span,
     changes: bool,
     lifetimes: SideLifetimes | None = None,
+    counts_late: bool = True,
 ) -> Relation:
     """Return the join by the conditions, which are over both relations' columns.
 
-    Without an equality between the sides, the key is a constant.  With
-    `changes`, a join with a time range is updating, like one without. With `lifetimes`, a join without a time
+    Without an equality between the sides, the key is a constant.  Unless `counts_late`, another join of the
+    same rows counts those that are late.  With `changes`, a join with a time range is updating, like one without. With `lifetimes`, a join without a time
     range keeps rows for that long, and is final.
 
     Raises:
@@ -77,10 +78,12 @@ def outer_join(  # noqa: PLR0913 - the parts of a join
     own = [shift_columns(each, -left.width, source_spans) for each in of_right]
     of_both = [each for each in rest if each not in of_left and each not in of_right]
     conditions = Conditions(pairs, of_left, own, of_both)
-    windowed = window_join(kind, left.plan, right.plan, conditions, source_spans)
+    windowed = window_join(
+        kind, left.plan, right.plan, conditions, source_spans, counts_late=counts_late
+    )
     final = windowed
     if final is None and not changes:
-        final = _with_time_range(kind, left, right, on, span, source_spans)
+        final = _with_time_range(kind, left, right, on, span, source_spans, counts_late=counts_late)
     if final is None and lifetimes is not None:
         if changes:
             raise _changes_refusal(kind, lifetimes.span)
@@ -113,11 +116,14 @@ def _with_time_range(
     on: Sequence[Expression],
     span: Span,
     source_spans: SourceSpans,
+    *,
+    counts_late: bool,
 ) -> Plan | None:
     """Return the join with a time range of rows that are never retracted; None for other rows."""
     if not (append_only(left.plan) and append_only(right.plan)):
         return None
-    joined = join(left, right, on, (), span, source_spans, kind=kind, keyed=False)
+    late_for = kind if counts_late else None
+    joined = join(left, right, on, (), span, source_spans, late_for=late_for, keyed=False)
     if joined is None or joined.time_range is None:
         return None
     pairs = joined.relation.plan

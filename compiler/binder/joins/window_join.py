@@ -8,7 +8,8 @@ grouped by window and key, and each group is joined separately when its window c
         →  WindowAggregate by window end and k: ARRAY_AGG of the rows of x, and of those of y
         →  Unnest the rows of x, then those of y, or one that is NULL
 
-So results are final, and late rows, state and event time are as for window aggregates.  A row that cannot
+So results are final, and state and event time are as for window aggregates.  Late rows are counted below the
+UNION, where they are rows of their side.  A row that cannot
 have a partner, because a key is NULL or a condition on its side is not TRUE, is in a group without the other
 side.  Conditions over both sides choose among the partners of each row, by a `LateralAggregate`.
 """
@@ -17,10 +18,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from fsql.compiler.analysis.delays import delay_us
 from fsql.compiler.analysis.properties import Bound, window_columns
 from fsql.compiler.analysis.window_ends import window_ends
 from fsql.compiler.binder.expressions.operators import call, combine_balanced
-from fsql.compiler.binder.joins.join import columns_in, window_starts
+from fsql.compiler.binder.joins.join import always_on_time, columns_in, window_starts
 from fsql.compiler.binder.pending import replace_pending
 from fsql.compiler.binder.relation import column_refs, filter_relation
 from fsql.compiler.expression import (
@@ -33,6 +35,8 @@ from fsql.compiler.expression import (
     Literal,
 )
 from fsql.compiler.logical import (
+    REACHED,
+    CountLateRows,
     JoinKind,
     LateralAggregate,
     Plan,
@@ -41,6 +45,7 @@ from fsql.compiler.logical import (
     Unnest,
     WindowAggregate,
     append_only,
+    grain_us,
 )
 from fsql.compiler.records import dataclass
 from fsql.compiler.sqltypes import INT, array_of, row_of
@@ -71,7 +76,13 @@ class Conditions:
 
 
 def window_join(
-    kind: JoinKind, left: Plan, right: Plan, on: Conditions, source_spans: SourceSpans
+    kind: JoinKind,
+    left: Plan,
+    right: Plan,
+    on: Conditions,
+    source_spans: SourceSpans,
+    *,
+    counts_late: bool,
 ) -> Plan | None:
     """Return the join of two windowed relations; None if it does not equate ends of windows."""
     if kind is JoinKind.INNER or not (append_only(left) and append_only(right)):
@@ -90,7 +101,7 @@ def window_join(
         bounds.append((times[_LEFT][0], times[_RIGHT][0]))
     columns = window_columns(left), window_columns(right)
     bounds += [pair for pair in equal if all(map(_is_start, columns, pair))]
-    return _WindowJoin(kind, (left, right), on, bounds, source_spans).plan()
+    return _WindowJoin(kind, (left, right), on, bounds, source_spans, counts_late).plan()
 
 
 def _is_start(columns: WindowColumns, index: int) -> bool:
@@ -130,6 +141,7 @@ class _WindowJoin:
     on: Conditions
     bounds: Sequence[Columns]
     source_spans: SourceSpans
+    counts_late: bool
 
     def plan(self) -> Plan:
         """Return the columns of both sides; for SEMI and ANTI those of the left side."""
@@ -151,11 +163,30 @@ class _WindowJoin:
         columns, names = column_refs(both), tuple(column.name for column in both.schema)
         keys, calls = tuple(columns[:-2]), tuple(_all_rows(column) for column in columns[-2:])
         arrays = ("left_rows", "right_rows")
-        return WindowAggregate(both, keys, names[:-2], calls, arrays, window_end=0, final=True)
+        return WindowAggregate(
+            both,
+            keys,
+            names[:-2],
+            calls,
+            arrays,
+            window_end=0,
+            final=True,
+            counted_below=True,
+        )
+
+    def _counted(self, side: int) -> Plan:
+        """Return the rows of a side; those whose window has closed are counted with the columns of the side."""
+        plan, end = self.sides[side], self.bounds[0]
+        if not self.counts_late or always_on_time(plan, end[side]):
+            return plan
+        ends = list(zip(self.sides, end, strict=True))
+        delay = max(delay_us(each, column) for each, column in ends)
+        grain = max(grain_us(each) for each in self.sides)
+        return CountLateRows(plan, end[side], REACHED, delay, grain)
 
     def _branch(self, side: int) -> Plan:
         """Return the rows of a side with bounds, keys, whether alone, and a row of each side."""
-        plan = self.sides[side]
+        plan = self._counted(side)
         keys = [pair[side] for pair in self.on.equal if _columns_of(pair) not in self.bounds]
         required = [call("is_not_null", key) for key in keys if key.nullable]
         required += self.on.of_right if side == _RIGHT else self.on.of_left

@@ -87,13 +87,16 @@ def join_test(
     spans, width = context.source_spans, relation.width
     correlated = [rows.over_both(each, width, spans) for each in rows.correlated]
 
-    def join(kind: JoinKind, outer: Relation, conditions: Sequence[Expression]) -> Relation:
+    def join(
+        kind: JoinKind, outer: Relation, conditions: Sequence[Expression], *, first: bool = True
+    ) -> Relation:
         on, span = [*conditions, *correlated], written.span
         return outer_join(
             *(kind, outer, rows.relation, on, spans),
             span=span,
             changes=changes,
             lifetimes=context.time_to_live.of_sides,
+            counts_late=first,
         )
 
     def warn(joined: Relation) -> Relation:
@@ -117,8 +120,9 @@ def join_test(
             written.span,
             help="write NOT EXISTS, or declare the columns NOT NULL",
         )
-    for conditions in (equal, *([each] for each in unknown)):
-        relation = join(JoinKind.ANTI, relation, conditions)
+    relation = join(JoinKind.ANTI, relation, equal)
+    for condition in unknown:
+        relation = join(JoinKind.ANTI, relation, [condition], first=False)
     return warn(relation)
 
 

@@ -136,7 +136,7 @@ def _depends_on_all_columns(plan: logical.Plan, *, late_rows: bool) -> bool:
             tied = not append_only(below) or may_tie(below)
             return tied or (late_rows and plan.window_end is not None)
         case logical.WindowAggregate(input=below):
-            return late_rows or not append_only(below)
+            return (late_rows and not plan.counted_below) or not append_only(below)
         case logical.AssignSessions() | logical.CountLateRows():
             return late_rows
         case logical.ToChangelog():
