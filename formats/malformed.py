@@ -1,8 +1,8 @@
 """Malformed records: why a record cannot become a row, and how that is reported.
 
 A record that cannot become a row is data, not a bug: the reader turns it into a `DeadLetter`, at the record's
-position in the order of rows.  The codes are those of `fsql.compiler.diagnostics.codes`, E511 to E524
-and E527.
+position in the order of rows.  The codes are those of `fsql.compiler.diagnostics.codes`, E511 to E524,
+E527 and E528.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ NULL_NOT_ALLOWED: Final = 521
 NOT_CSV: Final = 523
 UNKNOWN_OPERATION: Final = 524
 UNAVAILABLE: Final = VALUE_UNAVAILABLE
+TRUNCATED: Final = 528
 
 _EXCERPT_MAX: Final = 256
 EXCERPT_BYTES: Final = 4 * _EXCERPT_MAX

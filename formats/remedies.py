@@ -1,17 +1,33 @@
-"""The option with which a malformed record of a file can be read."""
+"""The option with which a malformed record can be read, or what to do where there is none."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from fsql.formats.forms import encoding_help, guessed_encoding
 from fsql.formats.json.options import RECORDS
 from fsql.formats.json.shapes import arrays_of_objects, begins_document, path_text
-from fsql.formats.malformed import NOT_JSON, NOT_UTF8, TOO_LONG
+from fsql.formats.malformed import NOT_AN_OBJECT, NOT_JSON, NOT_UTF8, TOO_LONG
 
 if TYPE_CHECKING:
     from fsql.formats.settings import Settings
     from fsql.runtime.ports import DeadLetter
+
+
+_WITHOUT_OPTION: Final = {
+    NOT_UTF8: ("encoding", "convert the data to UTF-8"),
+    NOT_AN_OBJECT: (RECORDS, "change the producer to write objects"),
+}
+"""What to do about a code if the table cannot have the option that its general remedy names."""
+
+
+def without_option(code: int, settings: Settings) -> str | None:
+    """Return what to do about records that no option of the table makes readable; None if one might."""
+    key, remedy = _WITHOUT_OPTION.get(code, ("", ""))
+    taken = settings.connector.option(key) is not None
+    if key == RECORDS:
+        taken = taken and settings.text("format") == "json"
+    return remedy if key and not taken else None
 
 
 def option_for(  # noqa: PLR0911 - one for each remedy

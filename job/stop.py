@@ -18,7 +18,7 @@ from fsql.compiler.text.source import SourceText
 from fsql.connectors.file.look_ahead import file_of
 from fsql.connectors.file.source import FileSplit
 from fsql.connectors.settings import settings_of
-from fsql.formats.remedies import option_for
+from fsql.formats.remedies import option_for, without_option
 from fsql.job.failing_expression import failing_labels
 from fsql.job.row_place import place_of
 from fsql.runtime.batch import PUNCTUATION, TIME_START, origin_parts
@@ -101,7 +101,8 @@ def _remedy(split: Split, table: Table, dead_letter: DeadLetter) -> str:
             option = option_for(start, dead_letter, settings_of(table.options))
             if option is not None:
                 return option
-    return CODES[f"E{dead_letter.code}"].fix
+    general = CODES[f"E{dead_letter.code}"].fix
+    return without_option(dead_letter.code, settings_of(table.options)) or general
 
 
 def _locate(compiled: Compiled, stopped: Stopped, error: Diagnostic, row_source: str) -> FsqlError:

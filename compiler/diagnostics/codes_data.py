@@ -219,6 +219,21 @@ DATA_ROWS: Final[tuple[Row, ...]] = (
         '{"after": {"k": 1, "v": "__debezium_unavailable_value"}, "op": "u"}  -- the first event of the key',
     ),
     (
+        "E528",
+        "table was truncated",
+        (
+            "An event of Debezium says that the table was truncated. It names no key, but the rows of the"
+            " table are kept by key, each by the worker that owns its key: an event without a key reaches"
+            " none of them. Nor is it passed over, because the result would keep rows that are gone."
+        ),
+        (
+            "Begin a new job with the events after this one: the table is empty there. In the database,"
+            " DELETE writes an event for each row, and TRUNCATE does not. `'on_error' = 'reject'` goes on,"
+            " and keeps the rows."
+        ),
+        '{"before": null, "after": null, "op": "t"}  -- of a table with \'format\' = \'debezium-json\'',
+    ),
+    (
         "E531",
         "source cannot be opened",
         "The file or directory does not exist, has no files, or is not readable; or it is the script itself.",

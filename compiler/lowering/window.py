@@ -48,7 +48,10 @@ def lower_late_rows(draft: Draft, plan: CountLateRows, rows: int) -> int:
 def lower_closing(
     draft: Draft, plan: WindowAggregate | Rank, window_end: int, rows: int
 ) -> tuple[Closing, int]:
-    """Append the port for late rows, if they are counted here; return when windows close, and the vertex of the rows on time."""
+    """Append the port for late rows, if they are counted here.
+
+    Return when windows close, and the vertex of the rows on time.
+    """
     origin = type(plan).__name__
     closing = Closing(window_end, delay_us(plan.input, window_end), grain_us(plan.input))
     if has_late_rows(plan):

@@ -18,6 +18,7 @@ from fsql.formats.json.time_units import TimeUnits, time_units
 from fsql.formats.lines import Lines, SingleLineDecoder
 from fsql.formats.malformed import (
     NULL_NOT_ALLOWED,
+    TRUNCATED,
     UNAVAILABLE,
     UNKNOWN_OPERATION,
     WRONG_TYPE,
@@ -370,8 +371,11 @@ def _event_of(record: bytes, record_bytes_max: int) -> _Event:
         return event
     reason = "there is no kind of event: c, u, r or d"
     if event.op == "t":
-        reason = "the table was truncated (t): its rows cannot be removed by one event"
-    elif event.op is not None:
+        reason = (
+            "the table was truncated (t): an event without a key cannot remove the rows of all keys"
+        )
+        raise MalformedError(TRUNCATED, reason, "op")
+    if event.op is not None:
         reason = f'the kind of event is "{event.op[:32]}", not c, u, r or d'
     raise MalformedError(UNKNOWN_OPERATION, reason, "op")
 

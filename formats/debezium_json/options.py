@@ -41,9 +41,11 @@ the row of its key only if it equals that in all columns but the event time.  In
 key, and the event time, alone.  The state has all columns of the rows then.
 
 A tombstone, which is `null`, is passed over: it follows the deletion of its row.  So is a message that an
-application has written to the log (`m`).  A truncation (`t`) is a malformed row (`FSQL-E524`), and is never
-passed over: the rows that it removes are still in the result.  Other kinds of events are malformed rows too,
-such as those of heartbeats and transactions, which have topics of their own.
+application has written to the log (`m`).  A truncation (`t`) is a malformed row (`FSQL-E528`): it names no
+key, and the rows that it removes are kept by key.  Debezium writes none unless `skipped.operations` of the
+connector says so.  A new job that begins with the events after it has the right rows, since the table is
+empty there; with `'on_error' = 'reject'` the job goes on, and the removed rows stay.  Other kinds of events
+are malformed rows too, such as those of heartbeats and transactions, which have topics of their own.
 
 **Schemas.**  Where an event has a `schema` (`schemas.enable` of the JSON converter), values are read by the
 type that it names, of Debezium (`io.debezium.time.…`, `io.debezium.data.…`) or of Kafka Connect:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import gzip
 import json
+import subprocess
 from typing import TYPE_CHECKING
 
 import pytest
 
-from fsql.tests.cli.commands import fsql
+from fsql.tests.cli.commands import COMMAND, fsql
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -317,3 +318,30 @@ def test_a_column_that_no_row_has(tmp_path: Path) -> None:
     assert "W509" not in fsql("run", "-e", f"{table} SELECT id, x FROM t").err
     (tmp_path / "a.jsonl").write_text('{"id": 1}\n' * 9000)
     assert "W509" not in fsql("run", "-e", f"{table} SELECT * FROM t").err
+
+
+@pytest.mark.parametrize(
+    ("record", "code", "remedy"),
+    [
+        ('{"s":"é"}', "E515", "convert the data to UTF-8"),
+        ("[1]", "E519", "change the producer to write objects"),
+    ],
+)
+def test_the_remedy_of_a_stream_names_no_option_that_it_lacks(
+    tmp_path: Path, record: str, code: str, remedy: str
+) -> None:
+    (tmp_path / "job.sql").write_text(
+        "CREATE TABLE t (s STRING) WITH ('connector' = 'stdin');\nSELECT s FROM t;\n"
+    )
+    said = subprocess.run(
+        [*COMMAND, "run", "--json", tmp_path / "job.sql"],
+        input=f"{record}\n".encode("latin-1"),
+        capture_output=True,
+        check=False,
+    )
+    [error] = [
+        each
+        for line in said.stderr.splitlines()
+        for each in json.loads(line).get("diagnostics", ())
+    ]
+    assert (error["code"], error["helps"][0]) == (f"FSQL-{code}", remedy)

@@ -58,6 +58,12 @@ FAILING = {
         b'{"after":{"k":1,"v":"__debezium_unavailable_value"},"op":"u"}\n',
         ", 'format' = 'debezium-json'",
     ),
+    "E528": Failing(
+        "SELECT k FROM t",
+        "k BIGINT, PRIMARY KEY (k) NOT ENFORCED",
+        b'{"before":null,"after":null,"op":"t"}\n',
+        ", 'format' = 'debezium-json'",
+    ),
     "E531": Failing("SELECT a FROM t", "a BIGINT", None),
     "E532": Failing("SELECT a FROM t", "a BIGINT", b"{}\n", into="missing/out.jsonl"),
     "E534": Failing("SELECT a FROM t", "a BIGINT", b"{}\n", ", 'max_record_bytes' = '1000000000'"),

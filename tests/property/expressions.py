@@ -24,6 +24,7 @@ from fsql.compiler.functions.casts import cast_fallible, castable
 from fsql.compiler.functions.coercion import coercible
 from fsql.compiler.functions.date_arithmetic import DATE_ARITHMETIC
 from fsql.compiler.functions.event_times import TIME_BEFORE
+from fsql.compiler.functions.failing import FAILING as ONLY_FAILING
 from fsql.compiler.functions.json_clauses import JSON_CLAUSES
 from fsql.compiler.functions.json_functions import JSON_FUNCTIONS
 from fsql.compiler.functions.maps import MAPS
@@ -93,7 +94,7 @@ TYPES: Final = (
 PATTERNS: Final = ("a%", "%", "_", "a\\%b", "%b", "a_b", "", "%a%", "\\\\")
 _OWN_TABLES: Final = (
     *(TIME_TEXTS, DATE_ARITHMETIC, MATHEMATICS, TEXT_OPERATIONS, URLS, ARRAY_OPERATIONS),
-    *(JSON_FUNCTIONS, REGULAR_EXPRESSIONS[3:], MAPS),
+    *(JSON_FUNCTIONS, REGULAR_EXPRESSIONS[3:], MAPS, ONLY_FAILING),
 )
 ON_THEIR_OWN: Final = frozenset(
     (*(function.name for table in _OWN_TABLES for function in table), TIME_BEFORE)

@@ -64,8 +64,8 @@ def outer_join(  # noqa: PLR0913 - the parts of a join
     """Return the join by the conditions, which are over both relations' columns.
 
     Without an equality between the sides, the key is a constant.  Unless `counts_late`, another join of the
-    same rows counts those that are late.  With `changes`, a join with a time range is updating, like one without. With `lifetimes`, a join without a time
-    range keeps rows for that long, and is final.
+    same rows counts those that are late.  With `changes`, a join with a time range is updating, like one
+    without.  With `lifetimes`, a join without a time range keeps rows for that long, and is final.
 
     Raises:
         Refusal: E309; E301 for lifetimes of rows that can be retracted, or with `changes`.

@@ -175,7 +175,7 @@ class _WindowJoin:
         )
 
     def _counted(self, side: int) -> Plan:
-        """Return the rows of a side; those whose window has closed are counted with the columns of the side."""
+        """Return the rows of a side; those whose window has closed are counted, with its columns."""
         plan, end = self.sides[side], self.bounds[0]
         if not self.counts_late or always_on_time(plan, end[side]):
             return plan
