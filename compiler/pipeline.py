@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Final
 from fsql.compiler.binder.script import NO_ORDINALS, bind
 from fsql.compiler.databases import without_databases
 from fsql.compiler.declared_types import with_declared_types
+from fsql.compiler.dialects.arroyo.window_values import with_window_values
+from fsql.compiler.dialects.standard_forms import with_standard_forms
 from fsql.compiler.hinted_options import declare_hinted
 from fsql.compiler.inferred_columns import declare_files
 from fsql.compiler.parser import parse_script
@@ -25,7 +27,6 @@ from fsql.compiler.rules.prune_columns.demand import columns_read
 from fsql.compiler.surroundings import NO_SURROUNDINGS
 from fsql.compiler.text.source import SourceText
 from fsql.compiler.verify.logical import verify_logical
-from fsql.compiler.window_values import with_window_values
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -87,6 +88,7 @@ def compile_script(
         )
         own = len(script.statements)
         script = replace(whole, statements=(*whole.statements[own:], *whole.statements[:own]))
+    script = with_standard_forms(script)
     script = with_window_values(without_databases(with_declared_types(script)))
     script = declare_files(declare_hinted(script, declared), declared)
     bound = bind(script, declared, ordinals, surroundings)

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from fsql.compiler import syntax
 from fsql.compiler.binder.expressions import records
 from fsql.compiler.binder.expressions.pseudo_columns import pseudo_column
-from fsql.compiler.binder.item_names import free_names, name_of_position, named_part, written_name
 from fsql.compiler.binder.pending import AggregateValue, GroupingValue, RunningValue
 from fsql.compiler.binder.report import no_column, not_implemented, refusal
 from fsql.compiler.binder.scope import matches, names_text
@@ -24,6 +23,7 @@ from fsql.compiler.expression import (
 from fsql.compiler.node import walk
 from fsql.compiler.records import dataclass
 from fsql.compiler.sqltypes import BIGINT, NULL
+from fsql.compiler.syntax.item_names import free_names, name_of_position, named_part, written_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -98,6 +98,8 @@ def _item(binder: ExpressionBinder, written: syntax.SelectItem, *, position: int
     expression = binder.bind_and_check_size(written.expression)
     if written.alias is not None:
         name = written.alias.name
+    elif written.name is not None:
+        return Item(expression, written.name, written.expression.span, None, derived_name=True)
     elif isinstance(written.expression, syntax.ColumnReference):
         name = _name_of(binder, written.expression)
     elif isinstance(written.expression, syntax.FieldAccess | syntax.ArrowAccess):

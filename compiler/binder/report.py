@@ -11,31 +11,25 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from fsql.compiler.diagnostics import Diagnostic, Label
+from fsql.compiler.diagnostics import Label
 from fsql.compiler.diagnostics.near_names import near_name
+from fsql.compiler.diagnostics.refusal import Refusal as Refusal  # noqa: PLC0414 - exported
+from fsql.compiler.diagnostics.refusal import (
+    not_implemented as not_implemented,  # noqa: PLC0414 - exported
+)
+from fsql.compiler.diagnostics.refusal import refusal as refusal  # noqa: PLC0414 - exported
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
+    from fsql.compiler.diagnostics import Diagnostic
     from fsql.compiler.schema import InferenceNote
     from fsql.compiler.syntax import Identifier
-    from fsql.compiler.text.source import SourceText, Span
+    from fsql.compiler.text.source import SourceText
 
 DIAGNOSTICS_MAX: Final = 20
 """Binding stops after this many errors."""
 _QUOTE_CHARACTERS_MAX: Final = 40
-
-
-class Refusal(Exception):  # noqa: N818 - it is reported as a diagnostic
-    """A part of the script cannot be bound; carries the diagnostic.
-
-    The text at `quoted` replaces `…` in the help of the diagnostic.
-    """
-
-    def __init__(self, diagnostic: Diagnostic, quoted: Span | None = None) -> None:
-        self.diagnostic = diagnostic
-        self.quoted = quoted
-        super().__init__(diagnostic.message)
 
 
 class Abandoned(Exception):  # noqa: N818 - not an error by itself
@@ -113,31 +107,6 @@ class Report:
             raise Abandoned
 
 
-def refusal(  # noqa: PLR0913 - the parts of a diagnostic, each by its name
-    code: str,
-    message: str,
-    span: Span,
-    label: str = "",
-    *,
-    secondary: tuple[Label, ...] = (),
-    note: str | None = None,
-    help: str | None = None,
-    quote: Span | None = None,
-) -> Refusal:
-    """Return a refusal with its label at `span`; the text at `quote` replaces `…` in `help`."""
-    return Refusal(
-        Diagnostic(
-            code,
-            message,
-            Label(span, label),
-            secondary,
-            () if note is None else (note,),
-            () if help is None else (help,),
-        ),
-        quote,
-    )
-
-
 def check_distinct(names: Iterable[Identifier], what: str, how: str = "declared") -> None:
     """Check that no name occurs twice, whatever its case.
 
@@ -183,10 +152,3 @@ def no_column(
         note=note,
         help=preferred_help or help_,
     )
-
-
-def not_implemented(
-    what: str, span: Span, *, note: str | None = None, help: str | None = None
-) -> Refusal:
-    """Return the refusal of a feature that is not implemented (E301)."""
-    return refusal("E301", f"not implemented yet: {what}", span, note=note, help=help)

@@ -63,11 +63,11 @@ def _inside_out(script: syntax.Script) -> Iterator[syntax.Syntax]:
 
 
 def _fields(record: syntax.Syntax) -> list[tuple[str, object]]:
-    """Return the fields of `record` except its span, with their names."""
+    """Return the fields of `record` that are written, with their names: all but the span and derived ones."""
     return [
         (field.name, getattr(record, field.name))
         for field in dataclasses.fields(record)
-        if field.name != "span"
+        if field.name != "span" and field.repr
     ]
 
 

@@ -67,6 +67,7 @@ from fsql.compiler.syntax.expressions import (
     NullLiteral,
     NumberLiteral,
     QuantifiedComparison,
+    Refused,
     RowConstructor,
     ScalarSubquery,
     Sign,
@@ -177,7 +178,17 @@ Constructor = ArrayConstructor | RowConstructor | MapConstructor
 Call = FunctionCall | JsonAccess | Lambda | Extract | RoundTime | Trim
 Access = ColumnReference | Subscript | FieldAccess | ArrowAccess | EventTime
 Expression = (
-    Literal | Access | Constructor | Operation | InList | Subquery | Case | Cast | AtTimeZone | Call
+    Literal
+    | Access
+    | Constructor
+    | Operation
+    | InList
+    | Subquery
+    | Case
+    | Cast
+    | AtTimeZone
+    | Call
+    | Refused
 )
 Relation = TableReference | Derived | Unnest | TableFunction | Joined | MatchRecognize
 QueryBody = Select | Values | SetOperation | Query
@@ -299,6 +310,7 @@ __all__ = [
     "QuantifiedComparison",
     "Query",
     "QueryBody",
+    "Refused",
     "Relation",
     "ResetOption",
     "RoundTime",

@@ -9,6 +9,7 @@ from fsql.compiler.records import dataclass
 from fsql.compiler.syntax.names import Syntax
 
 if TYPE_CHECKING:
+    from fsql.compiler.diagnostics import Diagnostic
     from fsql.compiler.syntax import Expression
     from fsql.compiler.syntax.names import Identifier, TypeName
     from fsql.compiler.syntax.queries import Query
@@ -346,3 +347,10 @@ class AtTimeZone(Syntax):
 
     operand: Expression
     zone: Expression
+
+
+@dataclass(frozen=True, slots=True)
+class Refused(Syntax):
+    """An expression that means nothing here, with what is said of it where it is bound."""
+
+    diagnostic: Diagnostic

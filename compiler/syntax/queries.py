@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import field
 from typing import TYPE_CHECKING
 from typing import Literal as OneOf
 
@@ -18,10 +19,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class SelectItem(Syntax):
-    """`expression [AS alias]`."""
+    """`expression [AS alias]`.
+
+    `name` is that of an expression without an alias for which this one stands, and is not written.
+    """
 
     expression: Expression
     alias: Identifier | None
+    name: str | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)

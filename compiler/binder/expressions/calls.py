@@ -6,11 +6,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler import syntax
-from fsql.compiler.binder.aggregates.other_aggregates import in_other_words
+from fsql.compiler.binder.aggregates.percentiles import of_fractions
 from fsql.compiler.binder.expressions.call_arguments import argument_error
 from fsql.compiler.binder.expressions.forms import FORMS, bind_form
-from fsql.compiler.binder.expressions.ksqldb_calls import other_call
-from fsql.compiler.binder.expressions.ksqldb_times import time_call
 from fsql.compiler.binder.expressions.lambda_parameters import refuse_parameters
 from fsql.compiler.binder.expressions.lambdas import bind_lambda_call
 from fsql.compiler.binder.expressions.operators import make_call
@@ -19,9 +17,8 @@ from fsql.compiler.binder.expressions.scalar_calls import (
     bind_scalar,
     unknown_function,
 )
-from fsql.compiler.binder.expressions.warehouse_calls import warehouse_call
 from fsql.compiler.binder.pending import GroupingValue
-from fsql.compiler.binder.report import Abandoned, Refusal, not_implemented, refusal
+from fsql.compiler.binder.report import Abandoned, not_implemented, refusal
 from fsql.compiler.diagnostics import Label
 from fsql.compiler.functions.aggregates import AGGREGATES
 from fsql.compiler.functions.ranks import OVER_ONLY
@@ -33,6 +30,7 @@ from fsql.compiler.functions.refused import (
 from fsql.compiler.functions.signature import Function
 from fsql.compiler.functions.table import CALLABLE
 from fsql.compiler.sqltypes import BIGINT
+from fsql.compiler.syntax.scalar_clauses import refuse_clauses, without_over
 
 if TYPE_CHECKING:
     from fsql.compiler.binder.ddl.declared_functions import DeclaredFunction
@@ -52,23 +50,8 @@ def bind_function_call(binder: ExpressionBinder, written: syntax.FunctionCall) -
     of_match = binder.navigations and binder.navigations.bind(written, name)
     if of_match:
         return of_match
-    other = None if name in binder.functions else _in_other_words(written, name)
-    return _bind_named(binder, written, name) if other is None else binder.bind(other)
-
-
-def _in_other_words(written: syntax.FunctionCall, name: str) -> syntax.Expression | None:
-    """Return a call of a function of another dialect in terms of those of this one; None for other calls.
-
-    Raises:
-        Refusal: E401, E404, E405.
-    """
-    scalar = time_call(written) or other_call(written) or warehouse_call(written)
-    if scalar is None:
-        return in_other_words(written)
-    _refuse_clauses(written, name)
-    if written.over is not None:
-        raise _without_over(written, name)
-    return scalar
+    several = None if name in binder.functions else of_fractions(written, name)
+    return _bind_named(binder, written, name) if several is None else binder.bind(several)
 
 
 def _bind_named(  # noqa: PLR0911 - one a kind
@@ -86,7 +69,7 @@ def _bind_named(  # noqa: PLR0911 - one a kind
             written.span,
             help=f"write {name}({'…' if written.arguments else ''}) OVER (PARTITION BY … ORDER BY …)",
         )
-    _refuse_clauses(written, name)
+    refuse_clauses(written, name)
     if name in WINDOW_BOUNDS and binder.window is not None:
         return _bind_window_bound(binder, binder.window, written, name)
     if declared is not None:
@@ -191,30 +174,11 @@ def _refuse_name(name: str, written: syntax.FunctionCall) -> None:
         )
 
 
-def _refuse_clauses(written: syntax.FunctionCall, name: str) -> None:
-    """Refuse clauses that only aggregates have."""
-    clauses = {
-        "DISTINCT": written.distinct,
-        "ORDER BY": bool(written.order_by),
-        "FILTER": written.filter is not None,
-        "IGNORE NULLS": written.ignore_nulls and name not in {"LAG", "LEAD", "NTH_VALUE"},
-        "RESPECT NULLS": written.respect_nulls and name not in {"LAG", "LEAD"},
-    }
-    for clause, present in clauses.items():
-        if present:
-            raise refusal(
-                "E404",
-                f"function {name} is not an aggregate and does not take {clause}",
-                written.span,
-                help=f"remove {clause}",
-            )
-
-
 def _bind_aggregate(
     binder: ExpressionBinder, written: syntax.FunctionCall, name: str
 ) -> Expression:
     if name in _GROUPING:
-        _refuse_clauses(written, name)
+        refuse_clauses(written, name)
         return _bind_grouping(binder, written, name)
     if binder.aggregates is None:
         raise refusal(
@@ -252,27 +216,17 @@ def _bind_grouping(binder: ExpressionBinder, written: syntax.FunctionCall, name:
     return value
 
 
-def _without_over(written: syntax.FunctionCall, name: str) -> Refusal:
-    message = f"function {name} is not an aggregate and does not take OVER"
-    return refusal(
-        "E404",
-        message,
-        written.span,
-        help=f"remove OVER: {name} is computed for each row by itself",
-    )
-
-
 def _bind_running(binder: ExpressionBinder, written: syntax.FunctionCall, name: str) -> Expression:
     declared = binder.functions.get(name)
     if declared is not None and declared.function is None:
         raise Abandoned
     if name in OVER_ONLY:
-        _refuse_clauses(written, name)
+        refuse_clauses(written, name)
     elif name not in AGGREGATES and not (declared and declared.is_aggregate):
-        _refuse_clauses(written, name)
+        refuse_clauses(written, name)
         if name not in {*CALLABLE, *syntax.TAKE_LAMBDAS} and declared is None:
             raise unknown_function(name, written)
-        raise _without_over(written, name)
+        raise without_over(written, name)
     if binder.running is None:
         raise refusal(
             "E303",

@@ -314,6 +314,10 @@ def _subqueries(binder: ExpressionBinder, span: Span) -> SubqueryCollector:
     return binder.subqueries
 
 
+def _refuse(_binder: ExpressionBinder, written: syntax.Refused) -> Expression:
+    raise Refusal(written.diagnostic)
+
+
 def _later(what: str, help: str | None = None) -> Callable[..., Expression]:
     """Return the binder of a kind of expression that is not implemented."""
 
@@ -324,6 +328,7 @@ def _later(what: str, help: str | None = None) -> Callable[..., Expression]:
 
 
 _BINDERS: Mapping[type, Callable[..., Expression]] = {
+    syntax.Refused: _refuse,
     syntax.ColumnReference: _bind_column,
     syntax.NumberLiteral: _bind_literal,
     syntax.StringLiteral: _bind_literal,

@@ -16,7 +16,6 @@ from fsql.compiler.binder.expressions.calls import bind_table_call
 from fsql.compiler.binder.expressions.conditionals import make_case
 from fsql.compiler.binder.expressions.expression import ExpressionBinder
 from fsql.compiler.binder.expressions.operators import call, combine_balanced
-from fsql.compiler.binder.item_names import free_names, name_of_position, written_name
 from fsql.compiler.binder.items import Item, Key, bind_items, bind_key, group, has_aggregate
 from fsql.compiler.binder.references import has_running_call
 from fsql.compiler.binder.relation import (
@@ -35,6 +34,7 @@ from fsql.compiler.logical import LateralAggregate, Plan, Unnest
 from fsql.compiler.records import dataclass
 from fsql.compiler.schema import Column
 from fsql.compiler.sqltypes import BIGINT
+from fsql.compiler.syntax.item_names import free_names, name_of_position, written_name
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -124,7 +124,7 @@ def _item_names(items: Sequence[syntax.SelectItem]) -> tuple[syntax.Identifier, 
     found = [
         (name.name, False)
         if name is not None
-        else (written_name(item.expression) or name_of_position(position), True)
+        else (item.name or written_name(item.expression) or name_of_position(position), True)
         for position, (item, name) in enumerate(zip(items, own, strict=True), 1)
     ]
     return tuple(
@@ -135,7 +135,8 @@ def _item_names(items: Sequence[syntax.SelectItem]) -> tuple[syntax.Identifier, 
 
 def _own_name(item: syntax.SelectItem) -> syntax.Identifier | None:
     """Return the alias of an item, or the name of its column; None if it has neither."""
-    if item.alias is None and isinstance(item.expression, syntax.ColumnReference):
+    plain = item.alias is None and item.name is None
+    if plain and isinstance(item.expression, syntax.ColumnReference):
         return item.expression.parts[-1]
     return item.alias
 

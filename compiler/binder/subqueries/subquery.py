@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 
 from fsql.compiler import syntax
 from fsql.compiler.binder.aggregates.aggregate import AggregateCollector
-from fsql.compiler.binder.aggregates.other_aggregates import OTHER_AGGREGATES
 from fsql.compiler.binder.expressions.expression import ExpressionBinder
 from fsql.compiler.binder.items import bind_items
 from fsql.compiler.binder.joins.join import renumber
@@ -192,7 +191,7 @@ def _is_aggregate(part: syntax.Syntax, functions: Functions = MappingProxyType({
         return False
     name = part.name.parts[-1].name.upper()
     declared = functions.get(name)
-    return name in {*AGGREGATES, *OTHER_AGGREGATES} or bool(declared and declared.is_aggregate)
+    return name in AGGREGATES or bool(declared and declared.is_aggregate)
 
 
 def unbounded_warning(span: Span) -> Diagnostic:

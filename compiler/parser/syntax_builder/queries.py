@@ -8,7 +8,6 @@ from typing import cast as typed
 
 from fsql.compiler import syntax
 from fsql.compiler.diagnostics import Diagnostic, FsqlError, Label
-from fsql.compiler.parser.exploded_items import explode_items
 
 if TYPE_CHECKING:
     from fsql.compiler.parser.lexer import Token
@@ -201,9 +200,6 @@ def select(  # noqa: PLR0913, PLR0917 - what the rule has
     group_by_all = group_by == "ALL"
     if group_by == "ALL":
         group_by = ()
-    items, relations, keys = explode_items(items, relations, None if group_by_all else group_by)
-    if not group_by_all:
-        group_by = keys
     if stream_window is not None:
         group_by = (*(group_by or ()), stream_window)
     return syntax.Select(

@@ -8,7 +8,6 @@ from typing import cast as typed
 
 from fsql.compiler import syntax
 from fsql.compiler.diagnostics import Diagnostic, FsqlError, Label
-from fsql.compiler.parser.json_elements import json_relation
 
 if TYPE_CHECKING:
     from fsql.compiler.parser.lexer import Token
@@ -171,12 +170,11 @@ def table_function(
     arguments: tuple[_Value | syntax.NamedArgument, ...],
     with_: Token | None,
     alias: syntax.TableAlias | None,
-) -> syntax.TableFunction | syntax.Unnest:
-    """Return `TABLE(f(a))` or `f(a)`; a function of PostgreSQL for elements of JSON as UNNEST."""
-    ordinality = with_ is not None
-    elements = json_relation(span, name, arguments, alias, ordinality=ordinality)
-    of_rows = lateral is not None
-    return elements or syntax.TableFunction(span, name, arguments, of_rows, alias, ordinality)
+) -> syntax.TableFunction:
+    """Return `TABLE(f(a))` or `f(a)`."""
+    return syntax.TableFunction(
+        span, name, arguments, lateral is not None, alias, with_ is not None
+    )
 
 
 def table_arguments(

@@ -19,8 +19,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from typing import cast as typed
 
 from fsql.compiler import syntax
-from fsql.compiler.syntax.rewrite import records
-from fsql.compiler.window_value_names import (
+from fsql.compiler.dialects.arroyo.window_value_names import (
     COLUMNS,
     FIELDS,
     TIME,
@@ -30,6 +29,7 @@ from fsql.compiler.window_value_names import (
     is_window_value,
     reference,
 )
+from fsql.compiler.syntax.rewrite import records
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence

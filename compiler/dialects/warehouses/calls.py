@@ -33,7 +33,7 @@ _LONG: Final = {
 _TRUNCATIONS: Final = frozenset({"TRUNC", "TIMESTAMP_TRUNC", "DATETIME_TRUNC", "DATE_TRUNC"})
 
 
-def warehouse_call(written: syntax.FunctionCall) -> syntax.Expression | None:
+def standard_call(written: syntax.FunctionCall) -> syntax.Expression | None:
     """Return a call of such a function in terms of those of this language; None for other calls."""
     name, span = written.name.parts[-1].name.upper(), written.span
     arguments = [each for each in written.arguments if not isinstance(each, syntax.Star)]

@@ -13,8 +13,6 @@ from fsql.compiler import syntax
 from fsql.compiler.syntax.names import generated_name
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from fsql.compiler.text.source import Span
 
 _ARRAYS: Final = frozenset(
@@ -44,15 +42,10 @@ def json_array(name: str, span: Span, document: syntax.Expression) -> syntax.Exp
     )
 
 
-def json_relation(
-    span: Span,
-    name: syntax.QualifiedName,
-    arguments: Sequence[object],
-    alias: syntax.TableAlias | None,
-    *,
-    ordinality: bool,
-) -> syntax.Unnest | None:
+def json_relation(function: syntax.TableFunction) -> syntax.Unnest | None:
     """Return a call of such a function in FROM as UNNEST; None for other calls."""
+    span, name, arguments = function.span, function.name, function.arguments
+    alias, ordinality = function.alias, function.ordinality
     called = name.parts[-1].name.upper()
     if len(arguments) != 1 or len(name.parts) > 1 or called not in _ARRAYS | _OBJECTS | _KEYS:
         return None

@@ -67,7 +67,9 @@ def _subquery_name(query: syntax.Query) -> str | None:
     (item,) = body.items
     if not isinstance(item, syntax.SelectItem):
         return None
-    return written_name(item.expression) if item.alias is None else item.alias.name
+    if item.alias is not None:
+        return item.alias.name
+    return item.name or written_name(item.expression)
 
 
 def _function_name(expression: object) -> str | None:

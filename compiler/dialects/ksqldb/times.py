@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler import syntax
-from fsql.compiler.binder.report import refusal
+from fsql.compiler.diagnostics.refusal import refusal
 from fsql.compiler.records import dataclass
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ _ZONE_LETTERS: Final = frozenset("XxZzVO")
 """Letters of patterns of Java that stand for a time zone."""
 
 
-def time_call(written: syntax.FunctionCall) -> syntax.Expression | None:
+def standard_call(written: syntax.FunctionCall) -> syntax.Expression | None:
     """Return a call of a function of ksqlDB in terms of those of this language; None for other calls.
 
     Raises:

@@ -27,7 +27,7 @@ _ORDERS: Final = ("ASC", "DESC")
 _CHARSETS: Final = {"utf8": "UTF-8", "ascii": "US-ASCII"}
 
 
-def other_call(written: syntax.FunctionCall) -> syntax.Expression | None:
+def standard_call(written: syntax.FunctionCall) -> syntax.Expression | None:
     """Return a call of a function of ksqlDB in terms of those of this language; None for other calls."""
     name = written.name.parts[-1].name.upper()
     found = _CALLS.get((name, len(written.arguments)))

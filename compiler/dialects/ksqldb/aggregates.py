@@ -1,12 +1,9 @@
-"""Aggregates of other dialects in terms of those of this one.
+"""Aggregates that keep some values of a group.
 
 TOPK(x, 3)                 →   ARRAY_SLICE(ARRAY_AGG(x ORDER BY x DESC) IGNORE NULLS, 1, 3)
 TOPK(x, y, 3)              →   the same of STRUCT(sort_col := x, col0 := y), where x IS NOT NULL
 LATEST_BY_OFFSET(x, 3)     →   ARRAY_SLICE(ARRAY_AGG(x) IGNORE NULLS, -3)
 LATEST_BY_OFFSET(x, FALSE) →   LAST_VALUE(x) RESPECT NULLS
-SUM_LIST(x)                →   SUM(ARRAY_SUM(x))
-COLLECT_SET(x)             →   ARRAY_AGG(DISTINCT x)
-HISTOGRAM(x), COLLECT(x)   →   ARRAY_HISTOGRAM(ARRAY_AGG(x ORDER BY x) IGNORE NULLS)
 """
 
 from __future__ import annotations
@@ -15,56 +12,30 @@ from dataclasses import replace
 from typing import Final
 
 from fsql.compiler import syntax
-from fsql.compiler.binder.aggregates.percentiles import of_fractions
-from fsql.compiler.binder.report import refusal
+from fsql.compiler.diagnostics.refusal import refusal
+from fsql.compiler.dialects.aggregates import called
 
 VALUES_MAX: Final = 1_000
 """The greatest number of values of TOPK and the like, which are kept in one array."""
-_FIRST: Final = frozenset({"TOPK", "TOPKDISTINCT", "EARLIEST_BY_OFFSET"})
-_NUMBERED: Final = _FIRST | {"LATEST_BY_OFFSET"}
-_RENAMED: Final = {
-    "COLLECT_SET": "ARRAY_AGG",
-    "LIST": "ARRAY_AGG",
-    "MEAN": "AVG",
-    "JSONB_AGG": "JSON_AGG",
-    "JSONB_OBJECT_AGG": "JSON_OBJECT_AGG",
-    "FIRST": "FIRST_VALUE",
-    "LAST": "LAST_VALUE",
-}
 _ONLY_NUMBERED: Final = frozenset({"TOPK", "TOPKDISTINCT"})
-_COUNTED: Final = frozenset({"HISTOGRAM", "COLLECT"})
-_SUM_LIST: Final = "SUM_LIST"
 _BY_OFFSET: Final = {"EARLIEST_BY_OFFSET": "FIRST_VALUE", "LATEST_BY_OFFSET": "LAST_VALUE"}
-OTHER_AGGREGATES: Final = frozenset(_RENAMED) | _ONLY_NUMBERED | _COUNTED | {_SUM_LIST}
-"""The names that are always other words for an aggregate; EARLIEST_BY_OFFSET is one of its own without n."""
 
 
-def in_other_words(written: syntax.FunctionCall) -> syntax.Expression | None:  # noqa: PLR0911 - one a form
-    """Return a call of an aggregate of another dialect in terms of those of this one; None for other calls.
+def some_values(written: syntax.FunctionCall) -> syntax.Expression | None:
+    """Return TOPK or a function BY_OFFSET as a slice of all values; None without a number of values.
 
     Raises:
         Refusal: E401, E405.
     """
     name = written.name.parts[-1].name.upper()
-    if name in _BY_OFFSET and len(written.arguments) > 1:
-        written = _with_nulls_as_told(written)
-        if len(written.arguments) == 1:
-            return _named(written, _BY_OFFSET[name])
-    if name in _ONLY_NUMBERED or (name in _NUMBERED and len(written.arguments) > 1):
-        return _some_values(written, name)
-    if name == _SUM_LIST and len(written.arguments) == 1:
-        sum_of_array = syntax.FunctionCall.of(written.span, "ARRAY_SUM", *written.arguments)
-        return replace(_named(written, "SUM"), arguments=(sum_of_array,))
-    if name in _COUNTED:
-        return _counted_values(written, name)
-    if name not in _RENAMED:
-        return of_fractions(written, name)
-    renamed = _named(written, _RENAMED[name])
-    if name == "COLLECT_SET":
-        return replace(renamed, distinct=True)
-    if name in {"FIRST", "LAST"} and not written.ignore_nulls:
-        return replace(renamed, respect_nulls=True)
-    return renamed
+    if name in _ONLY_NUMBERED:
+        return _slice(written, name)
+    if len(written.arguments) < 2:
+        return None
+    written = _with_nulls_as_told(written)
+    if len(written.arguments) == 1:
+        return called(written, _BY_OFFSET[name])
+    return _slice(written, name)
 
 
 def _with_nulls_as_told(written: syntax.FunctionCall) -> syntax.FunctionCall:
@@ -75,32 +46,13 @@ def _with_nulls_as_told(written: syntax.FunctionCall) -> syntax.FunctionCall:
     return replace(written, arguments=tuple(others), respect_nulls=not last.value)
 
 
-def _named(written: syntax.FunctionCall, name: str) -> syntax.FunctionCall:
-    return replace(written, name=syntax.QualifiedName.of(written.name.span, name))
-
-
 def _number(written: syntax.Expression | syntax.Star) -> int:
     """Return the number that a literal stands for; 0 for other expressions and large numbers."""
     text = written.text if isinstance(written, syntax.NumberLiteral) else ""
     return int(text) if text.isdigit() and len(text) <= len(str(VALUES_MAX)) else 0
 
 
-def _counted_values(written: syntax.FunctionCall, name: str) -> syntax.FunctionCall:
-    """Return HISTOGRAM(x) as the histogram of all values: Flink's MULTISET is a map of counts."""
-    value = written.arguments[0] if len(written.arguments) == 1 else None
-    if value is None or isinstance(value, syntax.Star):
-        raise refusal("E401", f"{name} takes a value", written.span, help=f"write {name}(x)")
-    # In order, so that rows may be removed; a running aggregate has the order of its rows.
-    order = (
-        ()
-        if written.over
-        else (syntax.OrderItem(value.span, value, descending=False, nulls_first=None),)
-    )
-    collected = replace(_named(written, "ARRAY_AGG"), order_by=order, ignore_nulls=True)
-    return syntax.FunctionCall.of(written.span, "ARRAY_HISTOGRAM", collected)
-
-
-def _some_values(written: syntax.FunctionCall, name: str) -> syntax.FunctionCall:
+def _slice(written: syntax.FunctionCall, name: str) -> syntax.FunctionCall:
     """Return TOPK(x, n) or a similar call as a slice of all values."""
     if len(written.arguments) < 2 or any(isinstance(a, syntax.Star) for a in written.arguments):
         raise refusal(
@@ -124,7 +76,7 @@ def _some_values(written: syntax.FunctionCall, name: str) -> syntax.FunctionCall
     if name in _ONLY_NUMBERED:
         order = (syntax.OrderItem(value.span, value, descending=True, nulls_first=None),)
     collected = replace(
-        _named(written, "ARRAY_AGG"),
+        called(written, "ARRAY_AGG"),
         arguments=(value,),
         distinct=written.distinct or name == "TOPKDISTINCT",
         order_by=order,

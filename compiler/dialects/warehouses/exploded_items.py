@@ -10,7 +10,7 @@ from dataclasses import fields, replace
 from typing import Final
 
 from fsql.compiler import syntax
-from fsql.compiler.parser.json_elements import json_array
+from fsql.compiler.dialects.postgres.json_elements import json_array
 from fsql.compiler.syntax.names import generated_name, parts
 
 _ALIAS: Final = generated_name("exploded array")
@@ -25,26 +25,25 @@ _Found = list[tuple[syntax.Identifier, syntax.Expression]]
 """The columns of the elements, and the arrays that they are of."""
 
 
-def explode_items(
-    items: _Items, relations: tuple[syntax.Relation, ...], keys: _Keys | None
-) -> tuple[_Items, tuple[syntax.Relation, ...], _Keys | None]:
-    """Return the items, relations and keys of a SELECT with UNNEST in FROM instead of EXPLODE in items.
+def exploded(select: syntax.Select) -> syntax.Select:
+    """Return a SELECT with UNNEST in FROM instead of EXPLODE in its items.
 
     Several arrays are unnested side by side.  Nothing is changed beside `*` of several relations, which would
     have the elements as well, and where an item with elements is no key: its array is one of a group.
     """
+    items, keys = select.items, None if select.group_by_all else select.group_by
     if not _calls(items) or not (keys is None or _are_keys(items, keys)):
-        return items, relations, keys
-    whole = _qualifier(relations)
+        return select
+    whole = _qualifier(select.relations)
     if whole is None and any(map(_is_whole, items)):
-        return items, relations, keys
+        return select
     found: _Found = []
     changed: list[syntax.SelectItem | syntax.Star] = []
     for item in items:
         if isinstance(item, syntax.SelectItem):
             made = _without_calls(item.expression, found)
             assert isinstance(made, syntax.Expression)
-            changed.append(syntax.SelectItem(item.span, made, _alias(item)))
+            changed.append(replace(item, span=item.span, expression=made, alias=_alias(item)))
         elif whole is not None and _is_whole(item):
             changed.append(replace(item, qualifier=(whole,)))
         else:
@@ -59,7 +58,9 @@ def explode_items(
     unnest = syntax.Unnest(
         span, first, ordinality=False, alias=relation, others=tuple(others), whole=True
     )
-    return tuple(changed), (*relations, unnest), keys
+    relations = (*select.relations, unnest)
+    group_by = select.group_by if keys is None else keys
+    return replace(select, items=tuple(changed), relations=relations, group_by=group_by)
 
 
 def _are_keys(items: _Items, keys: _Keys) -> bool:

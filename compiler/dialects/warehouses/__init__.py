@@ -1,0 +1,1 @@
+"""Forms of Snowflake, BigQuery, Spark, DuckDB and similar systems."""
