@@ -9,6 +9,7 @@ forms occurs.
 |------------------|-----------------------------------------------------------------|
 | `registry`       | the table                                                       |
 | `standard_forms` | the pass                                                        |
+| `advice`         | what to write for what has no counterpart here                  |
 | `aggregates`     | aggregates that several systems name differently                |
 | `arroyo`         | windows as values                                               |
 | `ksqldb`         | functions                                                       |

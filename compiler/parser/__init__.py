@@ -20,7 +20,6 @@ from fsql.compiler.parser.record_stars import mark_record_stars
 from fsql.compiler.parser.star_exceptions import mark_star_exceptions
 from fsql.compiler.parser.stream_windows import mark_literal_types, mark_stream_windows
 from fsql.compiler.parser.syntax_builder import BUILDERS
-from fsql.compiler.parser.syntax_error import syntax_error
 from fsql.compiler.text.limits import check_syntax
 from fsql.compiler.text.parameters import expand
 
@@ -48,6 +47,8 @@ def parse_script(
     found = mark_literal_types(mark_stream_windows(mark_star_exceptions(tokens)))
     for index, (token, following) in enumerate(zip_longest(found, found[1:])):
         if not run.take(token, following):
+            from fsql.compiler.parser.syntax_error import syntax_error
+
             raise syntax_error(text, found, index)
     script = syntax.Script(text.span(0, len(text.text)), run.result, source)
     check_syntax(script)

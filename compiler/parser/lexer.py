@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from fsql.compiler.diagnostics import Diagnostic, Label
 from fsql.compiler.parser.brackets import check_brackets
-from fsql.compiler.parser.dialects import sign_help
 from fsql.compiler.parser.parse_table import END, parse_table
 from fsql.compiler.parser.type_ends import split_type_ends
 from fsql.compiler.text.limits import TOKENS_MAX
@@ -229,6 +228,8 @@ def _invisible_character(text: ExpandedText, offset: int) -> FsqlError:
 
 
 def _unknown_character(text: ExpandedText, offset: int) -> FsqlError:
+    from fsql.compiler.dialects.advice.syntax import sign_help
+
     character = text.text[offset]
     helps = []
     if meant := _LOOKALIKES.get(character):

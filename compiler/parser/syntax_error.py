@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.diagnostics import Diagnostic, Label
 from fsql.compiler.diagnostics.near_names import near_name
-from fsql.compiler.parser.dialects import (
+from fsql.compiler.dialects.advice.syntax import (
     AFTER_WORD,
     BEFORE_TEXT,
     CLAUSES,

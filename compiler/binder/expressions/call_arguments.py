@@ -9,7 +9,6 @@ from fsql.compiler.binder.expressions.operators import call
 from fsql.compiler.binder.report import Refusal, refusal
 from fsql.compiler.expression import Call, Expression, Literal
 from fsql.compiler.functions.evaluate import constant_value
-from fsql.compiler.functions.refused import OTHER_ARGUMENTS
 from fsql.compiler.sqltypes import STRING
 
 if TYPE_CHECKING:
@@ -23,6 +22,8 @@ def argument_error(
     function: Function, name: str, arguments: list[Expression], span: Span
 ) -> Refusal:
     """Return the refusal of arguments that a function does not take."""
+    from fsql.compiler.dialects.advice.functions import OTHER_ARGUMENTS
+
     given = ", ".join(str(argument.type) for argument in arguments)
     forms = "; ".join(f"{name}{signature}" for signature in function.signatures)
     return refusal(

@@ -39,7 +39,7 @@ from fsql.compiler.functions.date_arithmetic import has_whole_days, unit_of
 from fsql.compiler.functions.documents import as_document, has_document
 from fsql.compiler.functions.evaluate import constant_value
 from fsql.compiler.functions.json_functions import BUILDERS
-from fsql.compiler.functions.refused import OTHER_DIALECTS, WINDOW_BOUNDS
+from fsql.compiler.functions.refused import WINDOW_BOUNDS
 from fsql.compiler.functions.table import CALLABLE, FUNCTIONS
 from fsql.compiler.sqltypes import DATE, INTEGER_RANGES, STRING, Kind
 
@@ -53,6 +53,8 @@ if TYPE_CHECKING:
 
 def unknown_function(name: str, written: syntax.FunctionCall) -> Refusal:
     """Return the refusal of a call of a function that does not exist."""
+    from fsql.compiler.dialects.advice.functions import OTHER_DIALECTS
+
     near = near_name(name, (*AGGREGATES, *CALLABLE, *FORMS, *syntax.TAKE_LAMBDAS))
     suggestion = f"a function with a similar name exists: {near}" if near else None
     return refusal(

@@ -99,27 +99,6 @@ _LATER: Final[Mapping[str, str | None]] = {
 }
 """Types that are not implemented, with alternatives."""
 
-_OTHER_DIALECTS: Final[Mapping[str, str]] = {
-    "UUID": "STRING",
-    "ENUM": "STRING",
-    "DATETIME": "TIMESTAMP",
-    "SERIAL": "BIGINT",
-    "BIGSERIAL": "BIGINT",
-    "LONG": "BIGINT",
-    "UNSIGNED": "UBIGINT",
-    "MONEY": "DECIMAL(19, 2)",
-    "NUMBER": "DECIMAL(p, s)",
-    "BLOB": "BYTES",
-    "INT64": "BIGINT",
-    "INT32": "INT",
-    "INT16": "SMALLINT",
-    "UINT64": "UBIGINT",
-    "UINT32": "UINT",
-    "FLOAT64": "DOUBLE",
-    "FLOAT32": "FLOAT",
-}
-"""Types of other SQL dialects, with the nearest types."""
-
 ZONED: Final = (
     "TIMESTAMP_LTZ",
     "TIMESTAMPTZ",
@@ -194,7 +173,9 @@ def bind_type(name: TypeName, zone: str) -> SqlType:
         raise not_implemented(f"the type {name.name}", name.span, help=instead and f"use {instead}")
     known = instants(zone) if name.name in ZONED else _PLAIN.get(name.name)
     if known is None:
-        instead = _OTHER_DIALECTS.get(name.name)
+        from fsql.compiler.dialects.advice.types import OTHER_TYPES
+
+        instead = OTHER_TYPES.get(name.name)
         near = near_name(name.name, (*_PLAIN, *_DECIMAL, *ZONED))
         similar = f"a type with a similar name exists: {near}" if near else None
         raise refusal(

@@ -24,7 +24,7 @@ from fsql.compiler.diagnostics.near_names import near_name
 from fsql.compiler.explain.literals import interval_text
 from fsql.compiler.functions.evaluate import constant, evaluate
 from fsql.compiler.functions.failure import RowFailure
-from fsql.compiler.functions.refused import OTHER_DIALECTS, WINDOW_FUNCTIONS
+from fsql.compiler.functions.refused import WINDOW_FUNCTIONS
 from fsql.compiler.logical import AssignWindows, Plan
 from fsql.compiler.records import dataclass
 from fsql.compiler.sqltypes import INTERVAL, MONTHS
@@ -94,6 +94,8 @@ def read_window_call(
     """
     function = name.parts[-1].name.upper()
     if function not in _FORMS:
+        from fsql.compiler.dialects.advice.functions import OTHER_DIALECTS
+
         near = near_name(function, WINDOW_FUNCTIONS)
         raise refusal(
             "E202",
