@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from fsql.compiler.diagnostics import Diagnostic
     from fsql.compiler.schema import InferenceNote
-    from fsql.compiler.syntax import Identifier
+    from fsql.compiler.syntax import Identifier, Remarks
     from fsql.compiler.text.source import SourceText
 
 DIAGNOSTICS_MAX: Final = 20
@@ -63,6 +63,17 @@ class Report:
         """Record a warning, once."""
         if diagnostic not in self.warnings:
             self.warnings.append(diagnostic)
+
+    def say(self, remarks: Remarks) -> None:
+        """Record the warnings about a statement.
+
+        Raises:
+            Refusal: if it is refused.
+        """
+        for warning in remarks.warnings:
+            self.warn(warning)
+        if remarks.refused is not None:
+            raise Refusal(remarks.refused)
 
     @contextmanager
     def collect_warnings(self) -> Iterator[list[Diagnostic]]:

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 
 from fsql.compiler.expression import ColumnRef, FieldAccess
 from fsql.compiler.records import dataclass
+from fsql.compiler.syntax.names import matches as matches  # noqa: PLC0414 - exported
+from fsql.compiler.syntax.names import names_text as names_text  # noqa: PLC0414 - exported
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from fsql.compiler.expression import Expression
     from fsql.compiler.schema import Column, Schema
     from fsql.compiler.sqltypes import SqlType
@@ -140,15 +140,6 @@ class Scope:
         return tuple(dict.fromkeys(name for name in names if name is not None))
 
 
-def matches(identifier: Identifier, name: str | None) -> bool:
-    """Return whether the identifier refers to the object declared as `name`."""
-    if name is None:
-        return False
-    if identifier.quoted:
-        return identifier.name == name
-    return identifier.name.lower() == name.lower()
-
-
 def fields_of(schema: Schema, qualifier: str | None) -> Layer:
     """Return a field for each column of `schema`."""
     return tuple(Field(qualifier, column.name, i, column) for i, column in enumerate(schema))
@@ -157,10 +148,3 @@ def fields_of(schema: Schema, qualifier: str | None) -> Layer:
 def quantity_text(count: int, noun: str) -> str:
     """Return `1 column`, `2 columns`."""
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
-
-
-def names_text(names: Sequence[str], *, limit: int = 8) -> str:
-    """Return the names as a list for a message, cut if it is long."""
-    if len(names) <= limit:
-        return ", ".join(names)
-    return f"{', '.join(names[:limit])} and {len(names) - limit} more"

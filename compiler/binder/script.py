@@ -19,10 +19,13 @@ from fsql.compiler.binder.ddl.options import check_deliveries
 from fsql.compiler.binder.ddl.python_functions import create_function
 from fsql.compiler.binder.ddl.settings import check_setting, idle_of_script
 from fsql.compiler.binder.ddl.statements import create_table, drop, exists
-from fsql.compiler.binder.ddl.table_origin import named_columns, with_columns_of
+from fsql.compiler.binder.ddl.table_origin import (
+    named_columns,
+    with_columns_of,
+    with_key_of_query,
+)
 from fsql.compiler.binder.ddl.time_kinds import decide_times
 from fsql.compiler.binder.ddl.time_to_live import TimeToLive, is_setting, read_setting
-from fsql.compiler.binder.ddl.topic_options import with_key_of_query
 from fsql.compiler.binder.ddl.views import create_view, warn_of_changed_rows
 from fsql.compiler.binder.expressions.doubtful_expressions import doubtful_expressions
 from fsql.compiler.binder.expressions.doubtful_patterns import doubtful_patterns
@@ -36,6 +39,7 @@ from fsql.compiler.binder.scope import names_text
 from fsql.compiler.binder.source_spans import SourceSpans
 from fsql.compiler.binder.tables import simple_name
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
+from fsql.compiler.dialects.standard_options import standard_table
 from fsql.compiler.inspections import Explanation, Inspection
 from fsql.compiler.logical import Insert, Job, tables
 from fsql.compiler.records import dataclass
@@ -298,6 +302,8 @@ class _ScriptBinder:
                 bound, columns = named_columns(statement, bound)
                 declared = with_columns_of(statement, bound.schema, spans)
                 statement = with_key_of_query(declared, bound)
+                if statement.awaits_query:
+                    statement = standard_table(statement)
             if statement.query is not None:  # It was refused.
                 self._declare(name)
                 return
@@ -308,8 +314,7 @@ class _ScriptBinder:
             written = syntax.Insert(statement.span, statement.name, columns, query)
             sink, rows = self._insert(written, context)
             self.catalog.keep_result(sink, rows)
-            changes = any(each.key.value.lower() == "changes" for each in statement.options)
-            if statement.stream and not changes:
+            if statement.stream:
                 warn_of_changed_rows(statement.name.parts[-1], rows, self._report)
 
     def _ordinal(self, name: str) -> int:

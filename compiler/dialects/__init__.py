@@ -8,11 +8,14 @@ forms occurs.
 | module           | what it is about                                                |
 |------------------|-----------------------------------------------------------------|
 | `registry`       | the table                                                       |
-| `standard_forms` | the pass                                                        |
+| `standard_forms` | the pass over calls                                             |
+| `standard_options` | the pass over options of tables and settings                  |
 | `advice`         | what to write for what has no counterpart here                  |
 | `aggregates`     | aggregates that several systems name differently                |
 | `arroyo`         | windows as values                                               |
-| `ksqldb`         | functions                                                       |
+| `flink`          | options and settings                                            |
+| `ksqldb`         | functions, options of topics                                    |
 | `postgres`       | elements of JSON                                                |
+| `risingwave`     | options of sinks                                                |
 | `warehouses`     | functions of Snowflake, BigQuery, Spark, DuckDB and the like    |
 """

@@ -3,6 +3,7 @@
     CALLS        calls of functions                 f(a)                 a function of a FunctionCall
     RELATIONS    calls in FROM                      FROM f(a)            a function of a TableFunction
     ITEMS        calls that give several rows       SELECT f(a)          a function of a Select
+    OPTIONS      options of tables                  WITH ('a' = 'b')     a function of a CreateTable
 
 A function of a row is named by its module and its name, and imported where its form occurs.  It returns None
 for a call that is one of this language.
@@ -10,13 +11,17 @@ for a call that is one of this language.
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from fsql.compiler import syntax
+
 FLINK: Final = "Flink"
 KSQLDB: Final = "ksqlDB"
+RISINGWAVE: Final = "RisingWave"
 POSTGRES: Final = "PostgreSQL"
 SPARK: Final = "Spark"
 SNOWFLAKE: Final = "Snowflake"
@@ -170,3 +175,40 @@ ITEMS: Final[Mapping[str, Form]] = {
     },
 }
 """The forms of calls in the items of SELECT that give a row for each element, by name."""
+
+
+class OptionForms(NamedTuple):
+    """Options of another system: which options have one of its names or values, and the function for them."""
+
+    system: str
+    options: re.Pattern[str]
+    function: str
+    of_sinks: bool = False
+
+    def applies(self, table: syntax.CreateTable) -> bool:
+        """Return whether a table has such an option."""
+        written = (f"{each.key.value}={each.value.value}" for each in table.options)
+        return any(map(self.options.match, written)) or (self.of_sinks and table.sink)
+
+
+def _of(system: str, pattern: str, function: str, *, of_sinks: bool = False) -> OptionForms:
+    return OptionForms(system, re.compile(pattern, re.IGNORECASE | re.DOTALL), function, of_sinks)
+
+
+OPTIONS: Final = (
+    _of(RISINGWAVE, r"(?!)", "risingwave.sink_options.with_sink_options", of_sinks=True),
+    _of(KSQLDB, r"timestamp(_format)?=", "ksqldb.time_column.with_time_column"),
+    _of(
+        KSQLDB,
+        r"kafka_topic=|(key|value)_(format|delimiter)=|wrap_single_value=|source_connector="
+        r"|(key|value)_(\w+_)?(schema|nullable)_|window_(type|size)="
+        r"|(partitions|replicas|retention_ms|cleanup_policy)=",
+        "ksqldb.topic_options.with_topic_options",
+    ),
+    _of(
+        FLINK,
+        r"[^=]*[-.][^=]*=|connector=(filesystem|print|upsert-kafka)$|format=raw$|delimiter=\\t$",
+        "flink.options.with_flink_options",
+    ),
+)
+"""The options, in the order in which they are translated."""

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Final
 from fsql.compiler.records import dataclass
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from fsql.compiler.text.source import Span
 
 
@@ -81,3 +83,19 @@ class TypeName(Syntax):
     arguments: tuple[TypeName, ...] = ()
     fields: tuple[Identifier, ...] = ()
     not_null: bool = False
+
+
+def matches(identifier: Identifier, name: str | None) -> bool:
+    """Return whether the identifier refers to the object declared as `name`."""
+    if name is None:
+        return False
+    if identifier.quoted:
+        return identifier.name == name
+    return identifier.name.lower() == name.lower()
+
+
+def names_text(names: Sequence[str], *, limit: int = 8) -> str:
+    """Return the names as a list for a message, cut if it is long."""
+    if len(names) <= limit:
+        return ", ".join(names)
+    return f"{', '.join(names[:limit])} and {len(names) - limit} more"

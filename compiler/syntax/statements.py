@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import field, replace
 from typing import TYPE_CHECKING
 from typing import Literal as OneOf
 
@@ -10,6 +10,7 @@ from fsql.compiler.records import dataclass
 from fsql.compiler.syntax.names import Syntax
 
 if TYPE_CHECKING:
+    from fsql.compiler.diagnostics import Diagnostic
     from fsql.compiler.syntax import Expression, Statement
     from fsql.compiler.syntax.expressions import StringLiteral
     from fsql.compiler.syntax.names import Identifier, QualifiedName, TypeName
@@ -70,11 +71,28 @@ class PrimaryKey(Syntax):
 
 
 @dataclass(frozen=True, slots=True)
+class Remarks:
+    """What is said of a statement before it is bound: warnings, and why it is refused."""
+
+    warnings: tuple[Diagnostic, ...] = ()
+    refused: Diagnostic | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class TableOption(Syntax):
     """`'key' = 'value'` in WITH."""
 
     key: StringLiteral
     value: StringLiteral
+
+    def renamed(self, key: str, value: str) -> TableOption:
+        """Return another option at the place of this one."""
+        return replace(
+            self,
+            span=self.span,
+            key=replace(self.key, span=self.key.span, value=key),
+            value=replace(self.value, span=self.value.span, value=value),
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +130,8 @@ class CreateTable(Syntax):
 
     The elements are sorted by kind, each kind in text order. `stream` is that of CREATE STREAM, `sink` that
     of CREATE SINK, which has no elements, and the query of its rows.  `named` are the columns of the query in
-    `CREATE TABLE t (a, b) WITH (…) AS query`.
+    `CREATE TABLE t (a, b) WITH (…) AS query`.  With `awaits_query`, its options depend on the columns of the
+    query; with `key_of_query`, it has the key of the query, which is refused so if there is none.
     """
 
     name: QualifiedName
@@ -129,6 +148,9 @@ class CreateTable(Syntax):
     stream: bool = False
     sink: bool = False
     named: tuple[Identifier, ...] = ()
+    awaits_query: bool = field(default=False, compare=False, repr=False)
+    key_of_query: Diagnostic | None = field(default=None, compare=False, repr=False)
+    remarks: Remarks | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -325,6 +347,7 @@ class SetOption(Syntax):
 
     key: StringLiteral
     value: StringLiteral
+    remarks: Remarks | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,6 @@ from dataclasses import replace
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Final
 
-from fsql.compiler.binder.ddl.other_options import own_key
 from fsql.compiler.binder.report import Refusal, refusal
 from fsql.compiler.binder.scope import names_text
 from fsql.compiler.connectors import COMPRESSION_SUFFIXES, FOLLOW, Connector
@@ -26,24 +25,6 @@ if TYPE_CHECKING:
 
 _OF_FOLLOWED: Final = {"on_truncate", "idle", "log_mib"}
 """Options that require files that are followed."""
-_NO_BROKER: Final = (
-    "the only broker is 'kafka'; pipe the rows of others through 'stdin' or 'socket'"
-)
-_EVENT_FORMATS: Final = frozenset({"canal-json", "maxwell-json", "ogg-json"})
-_EVENTS_IN_JSON: Final = (
-    "write 'format' = 'json', declare the fields of the events, and apply them with FROM_CHANGELOG"
-)
-_NO_DATABASE: Final = "databases are not read or written: use files of 'connector' = 'file'"
-_OTHER_CONNECTORS: Final[Mapping[str, str]] = {
-    "pulsar": _NO_BROKER,
-    "kinesis": _NO_BROKER,
-    "rabbitmq": _NO_BROKER,
-    "jdbc": _NO_DATABASE,
-    "mysql-cdc": _NO_DATABASE,
-    "postgres-cdc": _NO_DATABASE,
-    "faker": "write 'connector' = 'datagen'",
-}
-"""Help for the connectors of other systems."""
 _IDLE: Final = "idle"
 _AT_MOST_ONCE: Final = "at-most-once"
 
@@ -154,13 +135,15 @@ def _connector(table: syntax.CreateTable, declared: Declarations) -> Connector:
             found = declared.connector(name)
             if found is not None:
                 return found
+            from fsql.compiler.dialects.advice.options import OTHER_CONNECTORS
+
             near = near_name(name, declared.names)
             raise refusal(
                 "E212",
                 f"connector '{name}' does not exist",
                 option.value.span,
                 note=f"connectors: {names_text(declared.names, limit=32)}",
-                help=_OTHER_CONNECTORS.get(
+                help=OTHER_CONNECTORS.get(
                     name.lower(),
                     f"a connector with a similar name exists: '{near}'" if near else None,
                 ),
@@ -229,6 +212,8 @@ def _check_option(
                 written.key.span,
                 help=f"write 'format' = '{others[0]}', or remove the option",
             )
+        from fsql.compiler.dialects.advice.options import own_key
+
         meant = next((each.key for each in connector.options if key in each.elsewhere), None)
         meant = meant or own_key(key, connector.keys)
         near = meant or near_name(key, connector.keys)
@@ -240,12 +225,14 @@ def _check_option(
             help=_option_help(near, is_meant=meant is not None),
         )
     if not option.takes(written.value.value):
+        from fsql.compiler.dialects.advice.options import EVENT_FORMATS, EVENTS_IN_JSON
+
         raise refusal(
             "E214",
             f"invalid value '{written.value.value}' of option '{key}'",
             written.value.span,
             f"expected {option.expected_text}",
-            help=_EVENTS_IN_JSON if written.value.value in _EVENT_FORMATS else None,
+            help=EVENTS_IN_JSON if written.value.value in EVENT_FORMATS else None,
         )
     if key == "time" and written.value.value == "arrival" and not connector.logs_arrival:
         raise refusal(

@@ -19,7 +19,6 @@ from fsql.compiler.binder.ddl.options import (
     check_clock_options,
     with_options,
 )
-from fsql.compiler.binder.ddl.other_options import with_own_options
 from fsql.compiler.binder.ddl.partitions import partition_columns, with_path_partitions, without
 from fsql.compiler.binder.ddl.table_origin import like_table
 from fsql.compiler.binder.ddl.watermark import delay_us, event_time, mark_event_time
@@ -108,20 +107,15 @@ def create_table(table: syntax.CreateTable, ordinal: int, context: Context) -> N
 
 
 def _completed(table: syntax.CreateTable, context: Context) -> syntax.CreateTable:
-    """Return a table whose options have the names of fsql, with the elements of the table in LIKE.
+    """Return a table with the elements of the table in LIKE, after what is said of its options.
 
     Raises:
         Refusal: E201, E205, E213, E214, E217, E325.
     """
-    table = with_own_options(table, _base_connector(table, context), context.report)
+    if table.remarks is not None:
+        context.report.say(table.remarks)
     table = table if table.like is None else like_table(table, context)
     return with_enforced_key(table, context)
-
-
-def _base_connector(table: syntax.CreateTable, context: Context) -> str | None:
-    """Return the connector of the table that LIKE names; None if there is none."""
-    base = None if table.like is None else context.catalog.find(table.like.table.parts[-1])
-    return base.connector.name if isinstance(base, TableEntry) else None
 
 
 def drop(written: syntax.Drop, context: Context) -> None:

@@ -9,12 +9,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler import syntax
+from fsql.compiler.analysis.properties import Key, derived_keys
 from fsql.compiler.binder.catalog import TableEntry
 from fsql.compiler.binder.relation import check_column_names, column_refs, project
-from fsql.compiler.binder.report import Abandoned, not_implemented, refusal
+from fsql.compiler.binder.report import Abandoned, Refusal, not_implemented, refusal
 from fsql.compiler.binder.scope import matches, names_text
 from fsql.compiler.binder.tables import find_entry
 from fsql.compiler.diagnostics import Label
+from fsql.compiler.logical import WindowAggregate, operators
 from fsql.compiler.sqltypes import Kind, SqlType
 
 if TYPE_CHECKING:
@@ -266,3 +268,21 @@ def _type_name(type_: SqlType, span: Span) -> syntax.TypeName:
         tuple(_type_name(part, span) for part in _arguments(type_)),
         tuple(syntax.Identifier(span, name, quoted=True) for name, _ in type_.fields),
     )
+
+
+def with_key_of_query(table: syntax.CreateTable, query: Plan) -> syntax.CreateTable:
+    """Return a table that has the key of its query with that key, such as that of GROUP BY.
+
+    Raises:
+        Refusal: what `key_of_query` says, if the key needs the bounds of a window.
+    """
+    if table.key_of_query is None:
+        return table
+    key: Key = next(iter(derived_keys(query)), ())
+    names = tuple(column.name for index, column in enumerate(table.columns) if index in key)
+    if 0 < len(names) < len(table.columns):
+        made = syntax.PrimaryKey(table.name.span, names, enforced=True)
+        return replace(table, primary_keys=(made,))
+    if not names and any(isinstance(node, WindowAggregate) for node in operators(query)):
+        raise Refusal(table.key_of_query)
+    return table

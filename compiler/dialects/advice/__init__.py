@@ -4,6 +4,7 @@
 |-------------|-----------------------------------------------------------|
 | `syntax`    | statements, clauses, words and signs                      |
 | `functions` | functions, and functions that take other arguments        |
+| `options`   | connectors, formats and options                           |
 | `types`     | types                                                     |
 
 The modules are imported by the first error that asks for a help.

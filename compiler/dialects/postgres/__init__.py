@@ -1,1 +1,1 @@
-"""Forms of PostgreSQL, RisingWave and Materialize."""
+"""Forms of PostgreSQL."""

@@ -73,12 +73,19 @@ def create_table(  # noqa: PLR0913, PLR0917 - what the rule has
     it is a view, also with options of a topic that is not named.  OR REPLACE has no effect: a script begins
     without tables.
     """
-    flags = {"temporary": temporary is not None, "if_not_exists": if_not_exists is not None}
     declared = elements is not None or included or partitioned_by is not None
     if isinstance(origin, syntax.Query) and not declared and _name_no_place(options):
         word: OneOf["TABLE", "STREAM"] = "STREAM" if kind.kind == "STREAM" else "TABLE"
         return syntax.CreateView(
-            span, name, (), origin, comment, created_as=word, options=options or (), **flags
+            span,
+            name,
+            (),
+            origin,
+            comment,
+            temporary is not None,
+            if_not_exists is not None,
+            word,
+            options or (),
         )
     columns: list[syntax.TableColumn] = []
     named: list[syntax.Identifier] = []
@@ -108,9 +115,10 @@ def create_table(  # noqa: PLR0913, PLR0917 - what the rule has
         origin if isinstance(origin, syntax.LikeTable) else None,
         comment,
         partitioned_by or (),
+        temporary is not None,
+        if_not_exists is not None,
         stream=kind.kind == "STREAM",
         named=_columns_of_query(named, columns, origin),
-        **flags,
     )
 
 

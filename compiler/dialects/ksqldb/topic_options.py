@@ -1,6 +1,6 @@
 """Options of ksqlDB: `WITH (kafka_topic = 'orders', value_format = 'JSON')` is a table of connector `kafka`.
 
-They are translated before the options of Flink are. What ksqlDB keeps elsewhere, such as the addresses of the
+What ksqlDB keeps elsewhere, such as the addresses of the
 brokers, is not guessed.  Columns with `KEY` or `PRIMARY KEY` are in the key of messages only, as in ksqlDB.
 """
 
@@ -10,17 +10,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler import syntax
-from fsql.compiler.analysis.properties import Key, derived_keys
-from fsql.compiler.binder.report import Refusal, refusal
 from fsql.compiler.connectors import EXCEPT_KEY, KEY_FIELDS, KEY_FORMAT, VALUE_FIELDS
 from fsql.compiler.diagnostics import Diagnostic, Label
-from fsql.compiler.logical import WindowAggregate, operators
+from fsql.compiler.diagnostics.refusal import Refusal, refusal
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
-    from fsql.compiler.binder.report import Report
-    from fsql.compiler.logical import Plan
+    Warn = Callable[[Diagnostic], None]
 
 TOPIC: Final = "kafka_topic"
 _CHANGES: Final = "changes"
@@ -55,48 +52,45 @@ _REFUSED: Final[Mapping[str, str]] = {
 _DELIMITERS: Final[Mapping[str, str]] = {"SPACE": " ", "TAB": "\t"}
 
 
-def with_topic(table: syntax.CreateTable, report: Report) -> list[syntax.TableOption]:
-    """Return the options of a table, those of ksqlDB with the names that they have here.
+def with_topic_options(
+    table: syntax.CreateTable, _base: str | None, warn: Warn
+) -> syntax.CreateTable:
+    """Return a table with the options of ksqlDB in the names that they have here.
 
     Raises:
         Refusal: E213, E214, E217, E301.
     """
+    keys = table.primary_keys
+    if any(each.key.value.lower() == TOPIC for each in table.options):
+        keys = tuple(replace(each, enforced=False) for each in keys)
+    return replace(table, options=tuple(_with_topic(table, warn)), primary_keys=keys)
+
+
+def _with_topic(table: syntax.CreateTable, warn: Warn) -> list[syntax.TableOption]:
     written = {each.key.value.lower(): each for each in table.options}
     topic = written.get(TOPIC)
     if topic is None or "connector" in written:
-        return [own for each in table.options for own in _elsewhere(each, report)]
-    made = [option("connector", "kafka", topic), *_key_options(table, topic)]
+        return [own for each in table.options for own in _elsewhere(each, warn)]
+    made = [topic.renamed("connector", "kafka"), *_key_options(table, topic)]
     for each in table.options:
-        made += _translate(each, report)
+        made += _translate(each, warn)
     keys = {each.key.value.lower() for each in made}
     if _CHANGES not in keys:
-        made.append(option(_CHANGES, "append" if table.stream else "upsert", topic))
+        made.append(topic.renamed(_CHANGES, "append" if table.stream else "upsert"))
         _check_key(table, topic)
     return made
 
 
-def with_key_of_query(table: syntax.CreateTable, query: Plan) -> syntax.CreateTable:
-    """Return a table of ksqlDB that a query makes with the key of the query, such as that of GROUP BY.
-
-    Raises:
-        Refusal: E217, if the key needs the bounds of a window.
-    """
+def key_of_query(table: syntax.CreateTable) -> Diagnostic | None:
+    """Return what is said of a query without a key, if the table has the key of its query; else None."""
     options = {each.key.value.lower(): each for each in table.options}
     if TOPIC not in options or table.stream or table.primary_keys or _CHANGES in options:
-        return table
-    key: Key = next(iter(derived_keys(query)), ())
-    names = tuple(column.name for index, column in enumerate(table.columns) if index in key)
-    if 0 < len(names) < len(table.columns):
-        made = syntax.PrimaryKey(table.name.span, names, enforced=True)
-        return replace(table, primary_keys=(made,))
-    if not names and any(isinstance(node, WindowAggregate) for node in operators(query)):
-        raise _without_key(
-            table, options[TOPIC], "select the bound of the windows, too: WINDOWSTART AS started"
-        )
-    return table
+        return None
+    help_ = "select the bound of the windows, too: WINDOWSTART AS started"
+    return _without_key(table, options[TOPIC], help_).diagnostic
 
 
-def _elsewhere(written: syntax.TableOption, report: Report) -> Iterable[syntax.TableOption]:
+def _elsewhere(written: syntax.TableOption, warn: Warn) -> Iterable[syntax.TableOption]:
     """Yield what an option of ksqlDB is called where another connector than a topic is named.
 
     Raises:
@@ -104,25 +98,16 @@ def _elsewhere(written: syntax.TableOption, report: Report) -> Iterable[syntax.T
     """
     key, value = written.key.value.lower(), written.value.value
     if key == "value_format" and value.upper() == "DELIMITED":
-        yield option("format", "csv", written)
-        yield option("header", "false", written)
+        yield written.renamed("format", "csv")
+        yield written.renamed("header", "false")
     elif key == "value_delimiter":
-        yield option("delimiter", _DELIMITERS.get(value.upper(), value), written)
+        yield written.renamed("delimiter", _DELIMITERS.get(value.upper(), value))
     elif key == "value_format":
-        yield option("format", value.lower(), written)
+        yield written.renamed("format", value.lower())
     elif key in _WITHOUT_EFFECT:
-        yield from _translate(written, report)
+        yield from _translate(written, warn)
     else:
         yield written
-
-
-def option(key: str, value: str, written: syntax.TableOption) -> syntax.TableOption:
-    """Return an option that stands for another one, at its place."""
-    return syntax.TableOption(
-        written.span,
-        syntax.StringLiteral(written.key.span, key),
-        syntax.StringLiteral(written.value.span, value),
-    )
 
 
 def _check_key(table: syntax.CreateTable, topic: syntax.TableOption) -> None:
@@ -192,12 +177,12 @@ def _key_options(
             place.value.span,
             help="write key_format = 'JSON'",
         )
-    yield option(KEY_FORMAT, single if len(names) == 1 else "json", place)
-    yield option(KEY_FIELDS, ";".join(names), place)
-    yield option(VALUE_FIELDS, EXCEPT_KEY, place)
+    yield place.renamed(KEY_FORMAT, single if len(names) == 1 else "json")
+    yield place.renamed(KEY_FIELDS, ";".join(names))
+    yield place.renamed(VALUE_FIELDS, EXCEPT_KEY)
 
 
-def _translate(written: syntax.TableOption, report: Report) -> Iterable[syntax.TableOption]:
+def _translate(written: syntax.TableOption, warn: Warn) -> Iterable[syntax.TableOption]:
     """Yield what an option of ksqlDB is called here.
 
     Raises:
@@ -205,7 +190,7 @@ def _translate(written: syntax.TableOption, report: Report) -> Iterable[syntax.T
     """
     key, value = written.key.value.lower(), written.value.value
     if key == TOPIC:
-        yield option("topic", value, written)
+        yield written.renamed("topic", value)
     elif key in _FORMATS:
         if value.upper() not in _OWN_FORMATS:
             raise refusal(
@@ -215,7 +200,7 @@ def _translate(written: syntax.TableOption, report: Report) -> Iterable[syntax.T
                 "expected 'JSON', 'TEXT' or 'DEBEZIUM-JSON'",
                 help="messages in Avro, Protobuf and DELIMITED are not read: convert the topic to JSON",
             )
-        yield option("format", value.lower(), written)
+        yield written.renamed("format", value.lower())
     elif key == "key_format":
         pass  # see `_key_options`
     elif key == "wrap_single_value":
@@ -230,7 +215,7 @@ def _translate(written: syntax.TableOption, report: Report) -> Iterable[syntax.T
     elif key in _WITHOUT_EFFECT:
         label = Label(written.key.span)
         message = f"option '{key}' has no effect"
-        report.warn(Diagnostic("W203", message, label, helps=(_WITHOUT_EFFECT[key],)))
+        warn(Diagnostic("W203", message, label, helps=(_WITHOUT_EFFECT[key],)))
     elif key in _REFUSED:
         raise refusal(
             "E213", f"option '{key}' does not exist", written.key.span, help=_REFUSED[key]

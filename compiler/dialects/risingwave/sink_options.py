@@ -9,8 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler import syntax
-from fsql.compiler.binder.ddl.topic_options import option
-from fsql.compiler.binder.report import refusal
+from fsql.compiler.diagnostics.refusal import refusal
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -25,7 +24,9 @@ _TYPES: Final[Mapping[str, tuple[str, str]]] = {
 """Values of the option `type`, and the option and value that each means."""
 
 
-def with_sink_options(sink: syntax.CreateTable) -> syntax.CreateTable:
+def with_sink_options(
+    sink: syntax.CreateTable, _base: str | None, _warn: object
+) -> syntax.CreateTable:
     """Return a sink with the options and the key of a table.
 
     Raises:
@@ -38,7 +39,7 @@ def with_sink_options(sink: syntax.CreateTable) -> syntax.CreateTable:
         key = each.key.value.lower()
         if key == "type":
             name, value = _meaning(each)
-            made[name] = option(name, value, each)
+            made[name] = each.renamed(name, value)
         elif key == _KEY:
             keys.append(_primary_key(each))
         elif key in {_CHANGES, "format"}:

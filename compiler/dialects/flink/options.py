@@ -1,8 +1,7 @@
 """Options of tables as Flink names them, and what corresponds to them in fsql.
 
-They are translated before anything else is done with a table, so that its options have one name each.  An
-option that cannot change results is left out with a warning; one that asks for what fsql does anyway is left
-out.
+An option that cannot change results is left out with a warning; one that asks for what fsql does anyway is
+left out.
 """
 
 from __future__ import annotations
@@ -10,29 +9,19 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from fsql.compiler import syntax
-from fsql.compiler.binder.ddl.sink_options import with_sink_options
-from fsql.compiler.binder.ddl.timestamp_option import with_time_column
-from fsql.compiler.binder.ddl.topic_options import TOPIC, with_topic
-from fsql.compiler.binder.report import refusal
 from fsql.compiler.connectors import KEY_FORMAT, VALUE_FIELDS
 from fsql.compiler.diagnostics import Diagnostic, Label
-from fsql.compiler.diagnostics.near_names import near_name
+from fsql.compiler.diagnostics.refusal import refusal
+from fsql.compiler.dialects.advice.options import OPTION_KEYS
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
-    from fsql.compiler.binder.report import Report
+    from fsql.compiler import syntax
+
+    Warn = Callable[[Diagnostic], None]
 
 _CONNECTORS: Final[Mapping[str, str]] = {"filesystem": "file", "print": "stdout"}
-_KEYS: Final[Mapping[str, str]] = {
-    "csv.field-delimiter": "delimiter",
-    "csv.quote-character": "quote",
-    "csv.escape-character": "escape",
-    "csv.null-literal": "null",
-    "rows-per-second": "rate",
-    "number-of-rows": "count",
-}
 _ONE_FILE: Final = "one file is written; the formats 'parquet' and 'avro' have 'rows_per_file'"
 _WITHOUT_EFFECT: Final[Mapping[str, str]] = {
     "sink.parallelism": "use --workers; results do not depend on it",
@@ -91,43 +80,28 @@ _KAFKA_VALUES: Final[Mapping[str, tuple[str, Mapping[str, str]]]] = {
 _URI: Final = "file:"
 
 
-def with_own_options(
-    table: syntax.CreateTable, base: str | None, report: Report
+def with_flink_options(
+    table: syntax.CreateTable, base: str | None, warn: Warn
 ) -> syntax.CreateTable:
     """Return a table whose options have the names of fsql; `base` is the connector of the table in LIKE.
 
     Raises:
-        Refusal: E213, E214, for an option or a value for which there is nothing here; E217, E301.
+        Refusal: E213, E214, for an option or a value for which there is nothing here.
     """
-    if table.sink:
-        table = with_sink_options(table)
-    table = with_time_column(table)
+    options = list(table.options)
     from_flink = any(_is_filesystem(each) for each in table.options)
-    options = with_topic(table, report)
     connectors = [each for each in options if each.key.value.lower() == "connector"]
     connector = connectors[0].value.value if connectors else base
     if connector is not None and connector.lower() == _UPSERT_KAFKA and connectors:
         connector, options = _KAFKA, _upserts(options, connectors[0])
     if connector == _KAFKA:
-        options = [own for each in options for own in _kafka(each, report)]
-    made = [own for each in options for own in _translate(each, report, uri=from_flink)]
+        options = [own for each in options for own in _kafka(each, warn)]
+    made = [own for each in options for own in _translate(each, warn, uri=from_flink)]
     made = _with_count(made)
     given = {each.key.value.lower(): each.value.value for each in made}
     if from_flink and given.get("format") == "csv" and "header" not in given:
-        made.append(_option(next(filter(_is_filesystem, table.options)), "header", "false"))
-    keys = table.primary_keys
-    if any(each.key.value.lower() == TOPIC for each in table.options):
-        keys = tuple(replace(each, enforced=False) for each in keys)
-    return replace(table, options=tuple(made), primary_keys=keys)
-
-
-def own_key(key: str, keys: Collection[str]) -> str | None:
-    """Return the one of `keys` that is meant by a key in the form of Flink, such as `csv.header`."""
-    own = key.removeprefix("csv.").removeprefix("json.").replace("-", "_")
-    if own in keys:
-        return own
-    near = near_name(key, _KEYS)
-    return _KEYS[near] if near and _KEYS[near] in keys else None
+        made.append(next(filter(_is_filesystem, table.options)).renamed("header", "false"))
+    return replace(table, options=tuple(made))
 
 
 def _is_filesystem(option: syntax.TableOption) -> bool:
@@ -138,13 +112,13 @@ def _upserts(
     options: list[syntax.TableOption], connector: syntax.TableOption
 ) -> list[syntax.TableOption]:
     """Return the options of a topic of upserts as those of connector `kafka`."""
-    made = [_option(each, "connector", _KAFKA) if each is connector else each for each in options]
+    made = [each.renamed("connector", _KAFKA) if each is connector else each for each in options]
     if all(each.key.value.lower() != "changes" for each in options):
-        made.append(_option(connector, "changes", "upsert"))
+        made.append(connector.renamed("changes", "upsert"))
     return made
 
 
-def _kafka(written: syntax.TableOption, report: Report) -> Iterable[syntax.TableOption]:
+def _kafka(written: syntax.TableOption, warn: Warn) -> Iterable[syntax.TableOption]:
     """Yield what an option of a topic is called here.
 
     Raises:
@@ -154,25 +128,25 @@ def _kafka(written: syntax.TableOption, report: Report) -> Iterable[syntax.Table
     if key in _KAFKA_VALUES:
         own, values = _KAFKA_VALUES[key]
         _check_value(written, tuple(values), f"see '{own}' in docs/connectors.md")
-        yield _option(written, own, values[value.lower()])
+        yield written.renamed(own, values[value.lower()])
     elif key in _KAFKA_KEYS:
-        yield _option(written, _KAFKA_KEYS[key], value)
+        yield written.renamed(_KAFKA_KEYS[key], value)
     elif key == VALUE_FIELDS:
-        yield _option(written, key, value.upper())
+        yield written.renamed(key, value.upper())
     elif key == KEY_FORMAT:
-        yield _option(written, key, value.lower())
+        yield written.renamed(key, value.lower())
     elif key.startswith(("value.json.", "value.debezium-json.")):
-        yield _option(written, key.removeprefix("value."), value)
+        yield written.renamed(key.removeprefix("value."), value)
     elif key == "properties.group.id":
         helps = ("jobs do not share a topic: each reads all partitions",)
         message = f"option '{key}' has no effect"
-        report.warn(Diagnostic("W203", message, Label(written.key.span), helps=helps))
+        warn(Diagnostic("W203", message, Label(written.key.span), helps=helps))
     else:
         yield written
 
 
 def _translate(
-    written: syntax.TableOption, report: Report, *, uri: bool
+    written: syntax.TableOption, warn: Warn, *, uri: bool
 ) -> Iterable[syntax.TableOption]:
     """Return what an option is called here, if it has an effect.
 
@@ -185,7 +159,7 @@ def _translate(
     if advice is not None:
         label = Label(written.key.span)
         message = f"option '{key}' has no effect"
-        report.warn(Diagnostic("W203", message, label, helps=(advice,)))
+        warn(Diagnostic("W203", message, label, helps=(advice,)))
     elif key in _REFUSED:
         raise refusal(
             "E213", f"option '{key}' does not exist", written.key.span, help=_REFUSED[key]
@@ -193,7 +167,7 @@ def _translate(
     elif key in _IGNORE_ERRORS:
         _check_value(written, ("true", "false"), "")
         if value.lower() == "true":
-            yield _option(written, "on_error", "null_field")
+            yield written.renamed("on_error", "null_field")
     elif key == _SCHEMAS:
         _check_value(written, ("true", "false"), "")
     elif key == _TIME_FORMAT:
@@ -201,7 +175,7 @@ def _translate(
         if value.upper() == "SQL":
             helps = ("both forms are read, and times are written in ISO 8601; see DATE_FORMAT",)
             message = f"option '{key}' has no effect"
-            report.warn(Diagnostic("W203", message, Label(written.key.span), helps=helps))
+            warn(Diagnostic("W203", message, Label(written.key.span), helps=helps))
     elif key in _FIXED:
         _check_value(written, _FIXED[key][:1], _FIXED[key][1])
     else:
@@ -212,15 +186,15 @@ def _renamed(written: syntax.TableOption, key: str, value: str, *, uri: bool) ->
     """Return an option with the key and the value that it has here."""
     field, _, part = key.rpartition(".")
     if key == "connector":
-        return _option(written, key, _CONNECTORS.get(value.lower(), value))
+        return written.renamed(key, _CONNECTORS.get(value.lower(), value))
     if key == "format" and value.lower() == "raw":
-        return _option(written, key, "text")
+        return written.renamed(key, "text")
     if key == "path" and uri and value.lower().startswith(_URI):
-        return _option(written, key, value[len(_URI) :].removeprefix("//"))
-    if key in _KEYS or key == "delimiter":
-        return _option(written, _KEYS.get(key, key), "\t" if value == "\\t" else value)
+        return written.renamed(key, value[len(_URI) :].removeprefix("//"))
+    if key in OPTION_KEYS or key == "delimiter":
+        return written.renamed(OPTION_KEYS.get(key, key), "\t" if value == "\\t" else value)
     if key.startswith("fields.") and part == "null-rate":
-        return _option(written, f"{field}.null_rate", value)
+        return written.renamed(f"{field}.null_rate", value)
     return written
 
 
@@ -270,8 +244,8 @@ def _with_count(options: list[syntax.TableOption]) -> list[syntax.TableOption]:
     rest = [each for each in options if not _is_end(each)]
     given = values.get("count")
     if given is None or not given.value.value.isdecimal():
-        return [*rest, _option(end, "count", str(count))]
-    least = _option(given, "count", str(min(count, int(given.value.value))))
+        return [*rest, end.renamed("count", str(count))]
+    least = given.renamed("count", str(min(count, int(given.value.value))))
     return [least if each is given else each for each in rest]
 
 
@@ -291,11 +265,3 @@ def _whole(option: syntax.TableOption) -> int:
             help="write the number of rows: 'count' = '100'",
         )
     return int(text)
-
-
-def _option(written: syntax.TableOption, key: str, value: str) -> syntax.TableOption:
-    return syntax.TableOption(
-        written.span,
-        syntax.StringLiteral(written.key.span, key),
-        syntax.StringLiteral(written.value.span, value),
-    )

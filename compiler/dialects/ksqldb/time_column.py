@@ -14,15 +14,15 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler import syntax
-from fsql.compiler.binder.expressions.pseudo_columns import ROW_TIME
-from fsql.compiler.binder.report import Refusal, refusal
-from fsql.compiler.binder.scope import matches, names_text
 from fsql.compiler.diagnostics import Label
+from fsql.compiler.diagnostics.refusal import Refusal, refusal
+from fsql.compiler.syntax.names import matches, names_text
 
 if TYPE_CHECKING:
     from fsql.compiler.text.source import Span
 
 _OPTION: Final = "timestamp"
+_ROW_TIME: Final = "ROWTIME"
 _FORMAT: Final = "timestamp_format"
 _TIMES: Final = ("TIMESTAMP", "TIMESTAMP_LTZ", "TIMESTAMPTZ")
 _TEXTS: Final = frozenset({"STRING", "VARCHAR"})
@@ -30,7 +30,9 @@ _TEXTS: Final = frozenset({"STRING", "VARCHAR"})
 _Column = syntax.PhysicalColumn | syntax.ComputedColumn | syntax.MetadataColumn
 
 
-def with_time_column(table: syntax.CreateTable) -> syntax.CreateTable:
+def with_time_column(
+    table: syntax.CreateTable, _base: str | None, _warn: object
+) -> syntax.CreateTable:
     """Return a table with the WATERMARK that its option `timestamp` means, and without the option.
 
     Raises:
@@ -54,7 +56,7 @@ def with_time_column(table: syntax.CreateTable) -> syntax.CreateTable:
     columns = table.columns
     name = column.name
     if not _is_time(column, format_):
-        name = syntax.Identifier(written.value.span, ROW_TIME)
+        name = syntax.Identifier(written.value.span, _ROW_TIME)
         time = _computed(column, written, format_)
         columns = (*columns, syntax.ComputedColumn(written.span, name, time, hidden=True))
     span = written.span
