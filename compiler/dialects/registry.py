@@ -4,6 +4,7 @@
     RELATIONS    calls in FROM                      FROM f(a)            a function of a TableFunction
     ITEMS        calls that give several rows       SELECT f(a)          a function of a Select
     OPTIONS      options of tables                  WITH ('a' = 'b')     a function of a CreateTable
+    GRAMMAR      rules of the grammar               FROM t WINDOW …      a function of what the rule has
 
 A function of a row is named by its module and its name, and imported where its form occurs.  It returns None
 for a call that is one of this language.
@@ -11,11 +12,11 @@ for a call that is one of this language.
 
 from __future__ import annotations
 
-import re
-from typing import TYPE_CHECKING, Final, NamedTuple
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from fsql.compiler import syntax
 
@@ -46,6 +47,16 @@ class Form(NamedTuple):
     def name(self) -> str:
         """Return the name that is called."""
         return self.written.partition("(")[0]
+
+    def load(self) -> Callable[..., syntax.Syntax | None]:
+        """Return the function, whose module is imported with the first one."""
+        return _loaded(self.function)
+
+
+def _loaded(function: str) -> Callable[..., Any]:
+    module, _, name = function.rpartition(".")
+    loaded: Callable[..., Any] = getattr(import_module(f"fsql.compiler.dialects.{module}"), name)
+    return loaded
 
 
 _KSQLDB: Final = "ksqldb.calls.standard_call"
@@ -178,37 +189,145 @@ ITEMS: Final[Mapping[str, Form]] = {
 
 
 class OptionForms(NamedTuple):
-    """Options of another system: which options have one of its names or values, and the function for them."""
+    """Options of another system, and the function that gives a table the options of this language.
+
+    They are known by a name in `names`, by a sign in a name, or by a value in `values`; those `of_sinks` are
+    all options of CREATE SINK.
+    """
 
     system: str
-    options: re.Pattern[str]
     function: str
+    names: frozenset[str] = frozenset()
+    signs: str = ""
+    values: frozenset[tuple[str, str]] = frozenset()
     of_sinks: bool = False
 
     def applies(self, table: syntax.CreateTable) -> bool:
         """Return whether a table has such an option."""
-        written = (f"{each.key.value}={each.value.value}" for each in table.options)
-        return any(map(self.options.match, written)) or (self.of_sinks and table.sink)
+        return (self.of_sinks and table.sink) or any(
+            key in self.names
+            or (key, value) in self.values
+            or any(sign in key for sign in self.signs)
+            for key, value in (
+                (each.key.value.lower(), each.value.value.lower()) for each in table.options
+            )
+        )
 
-
-def _of(system: str, pattern: str, function: str, *, of_sinks: bool = False) -> OptionForms:
-    return OptionForms(system, re.compile(pattern, re.IGNORECASE | re.DOTALL), function, of_sinks)
+    def load(self) -> Callable[..., syntax.CreateTable]:
+        """Return the function, whose module is imported with the first one."""
+        return _loaded(self.function)
 
 
 OPTIONS: Final = (
-    _of(RISINGWAVE, r"(?!)", "risingwave.sink_options.with_sink_options", of_sinks=True),
-    _of(KSQLDB, r"timestamp(_format)?=", "ksqldb.time_column.with_time_column"),
-    _of(
+    OptionForms(RISINGWAVE, "risingwave.sink_options.with_sink_options", of_sinks=True),
+    OptionForms(
         KSQLDB,
-        r"kafka_topic=|(key|value)_(format|delimiter)=|wrap_single_value=|source_connector="
-        r"|(key|value)_(\w+_)?(schema|nullable)_|window_(type|size)="
-        r"|(partitions|replicas|retention_ms|cleanup_policy)=",
-        "ksqldb.topic_options.with_topic_options",
+        "ksqldb.time_column.with_time_column",
+        frozenset({"timestamp", "timestamp_format"}),
     ),
-    _of(
+    OptionForms(
+        KSQLDB,
+        "ksqldb.topic_options.with_topic_options",
+        frozenset({
+            "kafka_topic", "value_format", "key_format", "value_delimiter", "key_delimiter",
+            "wrap_single_value", "partitions", "replicas", "retention_ms", "cleanup_policy",
+        }),
+    ),
+    OptionForms(
         FLINK,
-        r"[^=]*[-.][^=]*=|connector=(filesystem|print|upsert-kafka)$|format=raw$|delimiter=\\t$",
         "flink.options.with_flink_options",
+        signs="-.",
+        values=frozenset({
+            ("connector", "filesystem"), ("connector", "print"), ("format", "raw"),
+            ("delimiter", "\\t"),
+        }),
+    ),
+)  # fmt: skip
+"""The options, in the order in which they are translated."""
+
+
+class GrammarForm(NamedTuple):
+    """A form that has a rule of the grammar: its rules are built by functions of their names in a module."""
+
+    system: str
+    written: str
+    standard: str
+    module: str
+    rules: tuple[str, ...]
+
+
+_GRAMMAR: Final = (
+    GrammarForm(
+        KSQLDB,
+        "SELECT COUNT(*) FROM t WINDOW TUMBLING (SIZE 1 HOUR) GROUP BY k",
+        "GROUP BY k, TUMBLE(at, INTERVAL '1' HOUR), over the event time of t",
+        "ksqldb.windows",
+        ("stream_window", "window_term", "window_word"),
+    ),
+    GrammarForm(
+        KSQLDB,
+        "SELECT * FROM a JOIN b WITHIN 1 HOUR ON a.k = b.k",
+        "ON a.k = b.k AND b.at BETWEEN a.at - INTERVAL '1' HOUR AND a.at + INTERVAL '1' HOUR",
+        "ksqldb.windows",
+        ("join_within", "within_range"),
+    ),
+    GrammarForm(
+        RISINGWAVE,
+        "CREATE SINK s FROM t WITH (connector = 'file')",
+        "CREATE TABLE s WITH (connector = 'file') AS SELECT * FROM t",
+        "risingwave.sinks",
+        ("create_sink", "sink_into", "sink_relation", "sink_with"),
+    ),
+    GrammarForm(
+        RISINGWAVE,
+        "WITH c AS CHANGELOG FROM t SELECT * FROM c",
+        "TO_CHANGELOG(TABLE t, op => DESCRIPTOR(changelog_op), op_mapping => MAP['INSERT', '1', …])",
+        "risingwave.changelogs",
+        ("common_changelog",),
+    ),
+    GrammarForm(
+        RISINGWAVE,
+        "CREATE SOURCE t (a INT) WITH (connector = 'file') FORMAT PLAIN ENCODE JSON",
+        "WITH (connector = 'file', format = 'json')",
+        "risingwave.sources",
+        ("encoding_clause",),
+    ),
+    GrammarForm(
+        RISINGWAVE,
+        "CREATE SOURCE t (a INT) INCLUDE offset AS o WITH (connector = 'kafka')",
+        "o BIGINT METADATA FROM 'offset' VIRTUAL",
+        "risingwave.sources",
+        ("included_column",),
+    ),
+    GrammarForm(
+        SNOWFLAKE,
+        "SELECT * FROM a ASOF JOIN b MATCH_CONDITION (a.at >= b.at) ON a.k = b.k",
+        "a ASOF LEFT JOIN b ON a.at >= b.at AND a.k = b.k",
+        "warehouses.joins",
+        ("matched_join",),
+    ),
+    GrammarForm(
+        SPARK,
+        "SELECT * FROM t LATERAL VIEW EXPLODE(a) u AS x",
+        "CROSS JOIN UNNEST(a) AS u(x)",
+        "warehouses.joins",
+        ("lateral_view", "view_columns"),
     ),
 )
-"""The options, in the order in which they are translated."""
+
+
+class Rule(NamedTuple):
+    """A rule of the grammar for a form of another system."""
+
+    form: GrammarForm
+    name: str
+
+    def load(self) -> Callable[..., object]:
+        """Return the function of the rule, whose module is imported with the first one."""
+        return _loaded(f"{self.form.module}.{self.name}")
+
+
+GRAMMAR: Final[Mapping[str, Rule]] = {
+    name: Rule(form, name) for form in _GRAMMAR for name in form.rules
+}
+"""The rules by name."""

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import fields, replace
-from importlib import import_module
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from fsql.compiler import syntax
 from fsql.compiler.diagnostics.refusal import Refusal
@@ -13,11 +12,6 @@ from fsql.compiler.records import dataclass
 from fsql.compiler.syntax.item_names import written_name
 from fsql.compiler.syntax.rewrite import records
 from fsql.compiler.syntax.scalar_clauses import refuse_clauses, without_over
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from fsql.compiler.dialects.registry import Form
 
 _OF_MATCH: Final = frozenset({"FIRST", "LAST"})
 """In MATCH_RECOGNIZE these are navigations in a match, and not aggregates."""
@@ -69,7 +63,7 @@ class _Rewriting:
         if not isinstance(value, syntax.Syntax):
             return value
         if isinstance(value, syntax.Select) and self._has_rows_in_items(value):
-            rewritten = _function(ITEMS["EXPLODE"])(value)
+            rewritten = ITEMS["EXPLODE"].load()(value)
             assert isinstance(rewritten, syntax.Select)
             value = rewritten
         inside = self._inside(value)
@@ -77,7 +71,7 @@ class _Rewriting:
             case syntax.FunctionCall():
                 return self._call(inside)
             case syntax.TableFunction() if _form_name(inside) not in {None, *self.declared}:
-                return _function(RELATIONS[inside.name.parts[0].name.upper()])(inside) or inside
+                return RELATIONS[inside.name.parts[0].name.upper()].load()(inside) or inside
             case syntax.SelectItem(alias=None) if inside is not value:
                 assert isinstance(value, syntax.SelectItem)
                 return replace(inside, span=inside.span, name=written_name(value.expression))
@@ -105,7 +99,7 @@ class _Rewriting:
         if form is None or (self.in_match and name in _OF_MATCH):
             return call
         try:
-            made = _function(form)(call)
+            made = form.load()(call)
             if made is None:
                 return call
             if form.scalar:
@@ -125,12 +119,3 @@ class _Rewriting:
 
 def _is(made: object, value: object) -> bool:
     return made is value
-
-
-def _function(form: Form) -> Callable[..., syntax.Syntax | None]:
-    """Return the function of a form, whose module is imported with the first one."""
-    module, _, name = form.function.rpartition(".")
-    function: Callable[..., syntax.Syntax | None] = getattr(
-        import_module(f"fsql.compiler.dialects.{module}"), name
-    )
-    return function

@@ -6,7 +6,6 @@ What is said of them is in the `remarks` of the statement, and reported where it
 from __future__ import annotations
 
 from dataclasses import replace
-from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler import syntax
@@ -48,9 +47,7 @@ def standard_table(table: syntax.CreateTable, base: str | None = None) -> syntax
     try:
         for row in OPTIONS:
             if row.applies(made):
-                module, _, name = row.function.rpartition(".")
-                translate = getattr(import_module(f"fsql.compiler.dialects.{module}"), name)
-                made = translate(made, base, warnings.append)
+                made = row.load()(made, base, warnings.append)
     except Refusal as refusal:
         made, refused = table, refusal.diagnostic
     if made is table and not warnings and refused is None:

@@ -19,7 +19,7 @@ from fsql.compiler.parser.parse_table import END, parse_table
 from fsql.compiler.parser.record_stars import mark_record_stars
 from fsql.compiler.parser.star_exceptions import mark_star_exceptions
 from fsql.compiler.parser.stream_windows import mark_literal_types, mark_stream_windows
-from fsql.compiler.parser.syntax_builder import BUILDERS
+from fsql.compiler.parser.syntax_builder import builder
 from fsql.compiler.text.limits import check_syntax
 from fsql.compiler.text.parameters import expand
 
@@ -125,7 +125,7 @@ class _Run:
 
     def _build(self, rule: Production, span: Span, children: list[object]) -> object:
         try:
-            return BUILDERS[rule.origin](span, *children)
+            return builder(rule.origin)(span, *children)
         except FsqlError as error:
             raise self._text.error(error.diagnostics[0]) from None
 

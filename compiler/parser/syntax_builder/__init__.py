@@ -2,17 +2,17 @@
 
 When a rule is complete, the parser calls the function of that name with the rule's span and children:
 records, tuples of records, `Token`s for the keywords that the grammar names, and None for missing clauses.
-`build` finds the function; the tests check that each rule has a function and each function a rule.
+`builder` finds the function; the tests check that each rule has a function and each function a rule.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from fsql.compiler.dialects.registry import GRAMMAR
 from fsql.compiler.parser.syntax_builder import (
     calls,
     case_and_cast,
-    changelogs,
     expressions,
     hints,
     json_wrappers,
@@ -22,16 +22,14 @@ from fsql.compiler.parser.syntax_builder import (
     queries,
     relations,
     row_patterns,
-    sinks,
     statements,
-    stream_windows,
     tables,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
-BUILDERS: Final[dict[str, Callable[..., object]]] = {
+_OWN: Final[Mapping[str, Callable[..., object]]] = {
     name: function
     for module in (
         *(
@@ -46,8 +44,18 @@ BUILDERS: Final[dict[str, Callable[..., object]]] = {
             queries,
             statements,
         ),
-        *(tables, sinks, changelogs, stream_windows, hints, json_wrappers),
+        *(tables, hints, json_wrappers),
     )
     for name, function in vars(module).items()
     if getattr(function, "__module__", None) == module.__name__ and not name.startswith("_")
 }
+
+
+def builder(rule: str) -> Callable[..., object]:
+    """Return the function of a rule; that of a rule for a form of another system is in `dialects`."""
+    own = _OWN.get(rule)
+    return GRAMMAR[rule].load() if own is None else own
+
+
+BUILT: Final = frozenset(_OWN) | frozenset(GRAMMAR)
+"""The rules that have a function."""

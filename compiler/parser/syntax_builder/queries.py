@@ -110,7 +110,7 @@ def order_item(
 
 
 def emit(span: Span, mode: Token | None = None) -> syntax.Emit:
-    """Return `EMIT CHANGES`, or `EMIT FINAL`, which RisingWave writes as `EMIT ON WINDOW CLOSE`."""
+    """Return `EMIT CHANGES`, or `EMIT FINAL`, which may be written as `EMIT ON WINDOW CLOSE`."""
     changes = mode is not None and mode.kind == "CHANGES"
     return syntax.Emit(span, "CHANGES" if changes else "FINAL")
 

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import fields, replace
-from importlib import import_module
 
 import pytest
 
 from fsql.compiler import syntax
-from fsql.compiler.dialects.registry import CALLS, ITEMS, RELATIONS, Form
+from fsql.compiler.dialects.registry import CALLS, GRAMMAR, ITEMS, OPTIONS, RELATIONS, Form, Rule
 from fsql.compiler.dialects.standard_forms import with_standard_forms
 from fsql.compiler.parser import parse_script
 from fsql.compiler.text.source import SourceText
@@ -41,10 +40,15 @@ def test_a_form_has_one_row() -> None:
     assert set(named) == {*CALLS, *RELATIONS, *ITEMS}
 
 
-@pytest.mark.parametrize("form", FORMS, ids=lambda form: form.written)
-def test_the_function_of_a_row_is_there(form: Form) -> None:
-    module, _, name = form.function.rpartition(".")
-    assert callable(getattr(import_module(f"fsql.compiler.dialects.{module}"), name))
+@pytest.mark.parametrize("row", [*FORMS, *OPTIONS, *GRAMMAR.values()])
+def test_the_function_of_a_row_is_there(row: Form) -> None:
+    assert callable(row.load())
+
+
+@pytest.mark.parametrize("rule", GRAMMAR.values(), ids=lambda rule: rule.name)
+def test_a_rule_of_the_grammar_has_an_example(rule: Rule) -> None:
+    text = rule.form.written
+    assert parse_script(SourceText("form.sql", f"{text};")).statements
 
 
 @pytest.mark.parametrize("form", CALLS.values(), ids=lambda form: form.written)
