@@ -26,6 +26,7 @@ from fsql.compiler.text.source import SourceText
 from fsql.connectors.declared import DECLARED
 from fsql.tests.cli.commands import fsql
 from fsql.tests.docs.cast_table import TITLE, cast_table
+from fsql.tests.docs.coming_from_page import COMING_FROM, coming_from_page
 from fsql.tests.docs.connectors_page import CONNECTORS_PAGE, connectors_page
 from fsql.tests.docs.data_errors import FAILING, script
 from fsql.tests.docs.errors_page import ERRORS_PAGE, errors_page
@@ -289,6 +290,18 @@ def test_what_is_said_to_be_not_implemented_is_refused_so(row: list[str]) -> Non
             compile_script(SourceText("row.sql", f"{LATER_TABLES}{text};"), DECLARED)
         codes = {each.code for each in raised.value.diagnostics}
         assert codes == {"E301"}, f"{text}: {raised.value.diagnostics}"
+
+
+# --- Other systems ---
+
+
+def test_the_tables_about_other_systems_are_up_to_date(request: pytest.FixtureRequest) -> None:
+    path = ROOT / COMING_FROM
+    if request.config.getoption("--rewrite"):
+        path.write_text(coming_from_page(path.read_text()))
+    assert path.read_text() == coming_from_page(path.read_text()), (
+        "run pytest tests/test_docs.py --rewrite"
+    )
 
 
 # --- Error codes ---
