@@ -238,8 +238,8 @@ OPTIONS: Final = (
         "flink.options.with_flink_options",
         signs="-.",
         values=frozenset({
-            ("connector", "filesystem"), ("connector", "print"), ("format", "raw"),
-            ("delimiter", "\\t"),
+            ("connector", "filesystem"), ("connector", "print"), ("connector", "upsert-kafka"),
+            ("format", "raw"), ("delimiter", "\\t"),
         }),
     ),
 )  # fmt: skip
