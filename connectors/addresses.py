@@ -4,10 +4,16 @@ from __future__ import annotations
 
 import ipaddress
 import os
+import time
+from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
 
+if TYPE_CHECKING:
+    import socket
+
 PORT_MAX = 65_535
+_RETRY_SECONDS: Final = 0.05
 
 
 def loopback(address: str) -> tuple[str, int]:
@@ -31,6 +37,21 @@ def loopback(address: str) -> tuple[str, int]:
             address, "rows are not encrypted, so only addresses of this machine are allowed"
         )
     return host, int(port)
+
+
+def accept_connection(listener: socket.socket) -> socket.socket | None:
+    """Return a new connection to a listener that does not block; None if there is none to accept now.
+
+    A connection may be gone before it is accepted.  If it is there and cannot be accepted, for example
+    without free file descriptors, this waits a little: the caller would be called again at once.
+    """
+    try:
+        return listener.accept()[0]
+    except (BlockingIOError, ConnectionError):
+        return None
+    except OSError:
+        time.sleep(_RETRY_SECONDS)
+        return None
 
 
 def listen_error(code: str, address: str, reason: OSError) -> FsqlError:

@@ -17,8 +17,8 @@ from fsql.compiler.logical import has_expiring_rows, has_late_rows, operators
 from fsql.compiler.rules.prune_columns.demand import columns_read
 from fsql.compiler.sqltypes import Kind
 from fsql.connectors.file.evolution import file_differences
-from fsql.connectors.file.look_ahead import file_of
 from fsql.connectors.file.metadata import record_columns
+from fsql.connectors.file.wrapped import file_of
 from fsql.connectors.settings import settings_of
 from fsql.formats.json.time_units import time_units_of
 from fsql.job.option_spans import locate_errors, option_span

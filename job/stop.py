@@ -15,8 +15,8 @@ from fsql.compiler.diagnostics.numbers import count_text
 from fsql.compiler.functions.timestamps import format_timestamp
 from fsql.compiler.logical import TimeKind
 from fsql.compiler.text.source import SourceText
-from fsql.connectors.file.look_ahead import file_of
 from fsql.connectors.file.source import FileSplit
+from fsql.connectors.file.wrapped import file_of
 from fsql.connectors.settings import settings_of
 from fsql.formats.remedies import option_for, without_option
 from fsql.job.failing_expression import failing_labels

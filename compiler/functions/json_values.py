@@ -11,6 +11,8 @@ from fsql.compiler.functions.signature import Match, Signature
 from fsql.compiler.sqltypes import STRING, Kind, SqlType
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from fsql.compiler.expression import Value
 
 _PLAIN: Final = frozenset({Kind.BOOLEAN, Kind.INTERVAL})
@@ -47,11 +49,16 @@ def _json_of_scalar(value: Value, type_: SqlType) -> str:
 
 def _json_of_map(entries: tuple[Any, ...], type_: SqlType) -> str:
     """Return a map as a JSON object, whose keys are the texts of its keys."""
+    return _object_of(type_, ((key, _json_of(value, type_.value)) for key, value in entries))
+
+
+def _object_of(type_: SqlType, entries: Iterable[tuple[Any, str]]) -> str:
+    """Return an object of JSON from the keys of a map and their values as JSON."""
     parts = []
     for key, value in entries:
         text = key if type_.key == STRING else cast_value(key, type_.key, STRING)
         assert isinstance(text, str)
-        parts.append(f"{quote(text)}:{_json_of(value, type_.value)}")
+        parts.append(f"{quote(text)}:{value}")
     return f"{{{','.join(parts)}}}"
 
 
@@ -76,12 +83,9 @@ def documents_signature(types: tuple[SqlType, ...]) -> Match | None:
     def scalar(parts: tuple[Any, ...]) -> str:
         if given.kind is Kind.ARRAY:
             return f"[{','.join('null' if part is None else part for part in parts)}]"
-        pairs = []
-        for key, value in parts:
-            text = key if given.key == STRING else cast_value(key, given.key, STRING)
-            assert isinstance(text, str)
-            pairs.append(f"{quote(text)}:{'null' if value is None else value}")
-        return f"{{{','.join(pairs)}}}"
+        return _object_of(
+            given, ((key, "null" if value is None else value) for key, value in parts)
+        )
 
     return Match(Signature((given,), STRING, scalar), (given,), STRING)
 

@@ -10,35 +10,22 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from fsql.compiler.records import dataclass
-from fsql.connectors.file.metadata import MetadataSplit
-from fsql.runtime.ports import FOLLOWING_ROWS, Chunk, FollowingRows, LocatesRows
+from fsql.connectors.file.wrapped import WrappedReader, WrappedSplit
+from fsql.runtime.ports import FOLLOWING_ROWS, Chunk, FollowingRows
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     import pyarrow as pa
 
-    from fsql.connectors.file.source import FileSplit
-    from fsql.formats.factories import FileSplit as WholeFile
-    from fsql.runtime.ports import RowPlace, SourceOffset, Split, SplitReader, Wait
+    from fsql.connectors.file.wrapped import SplitOfFile
+    from fsql.runtime.ports import SourceOffset, SplitReader, Wait
 
 
 @dataclass(frozen=True, slots=True)
-class LookAheadSplit:
+class LookAheadSplit(WrappedSplit):
     """A file whose chunks come with the rows that follow them."""
 
-    inner: FileSplit | WholeFile | MetadataSplit
+    inner: SplitOfFile
     max_ahead_us: int
-
-    @property
-    def name(self) -> str:
-        """Return the name of the file."""
-        return self.inner.name
-
-    @property
-    def path(self) -> Path:
-        """Return the path of the file."""
-        return self.inner.path
 
     def open(self, source_offset: SourceOffset | None = None) -> LookAheadReader:
         """Return a reader at the first row, or at `source_offset`.
@@ -49,18 +36,11 @@ class LookAheadSplit:
         return LookAheadReader(self.inner.open(source_offset), self.max_ahead_us)
 
 
-def file_of(split: Split) -> Split:
-    """Return the split of the file itself, without what is added to its rows or chunks."""
-    while isinstance(split, LookAheadSplit | MetadataSplit):
-        split = split.inner
-    return split
-
-
-class LookAheadReader:
+class LookAheadReader(WrappedReader):
     """Reads a file at rest, at least `FOLLOWING_ROWS` rows ahead of what it returns."""
 
     def __init__(self, inner: SplitReader, max_ahead_us: int) -> None:
-        self._inner = inner
+        super().__init__(inner)
         self._max_ahead_us = max_ahead_us
         self._ahead: deque[tuple[SourceOffset, Chunk]] = deque()
         """Chunks that were read and not returned, with the offsets at which they begin."""
@@ -89,22 +69,6 @@ class LookAheadReader:
                 left -= min(left, len(chunk.rows))
         return found
 
-    def place_of(self, row: int) -> RowPlace | None:
-        """Return where a row begins; None if that is not known.
-
-        Raises:
-            FsqlError: E535, if the operating system fails to read.
-        """
-        return self._inner.place_of(row) if isinstance(self._inner, LocatesRows) else None
-
-    def bytes_passed(self) -> int:
-        """Return the position of the reader in its file, in bytes."""
-        return self._inner.bytes_passed()
-
     def source_offset(self) -> SourceOffset:
         """Return where the rows begin that `read` returns next."""
         return self._ahead[0][0] if self._ahead else self._inner.source_offset()
-
-    def close(self) -> None:
-        """Close the file."""
-        self._inner.close()

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 from fsql.compiler.connectors import FILE_METADATA, METADATA, partition_name
 from fsql.compiler.records import dataclass
 from fsql.connectors.file.partitions import partition_value
-from fsql.runtime.ports import Chunk, LocatesRows
+from fsql.connectors.file.wrapped import WrappedReader, WrappedSplit
+from fsql.runtime.ports import Chunk
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -21,9 +22,8 @@ if TYPE_CHECKING:
 
     from fsql.compiler.logical import Table
     from fsql.compiler.schema import Schema
-    from fsql.connectors.file.source import FileSplit
-    from fsql.formats.factories import FileSplit as WholeFile
-    from fsql.runtime.ports import RowPlace, SourceOffset, SplitReader, Wait
+    from fsql.connectors.file.wrapped import SplitOfFile
+    from fsql.runtime.ports import SourceOffset, SplitReader, Wait
 
 
 def metadata_of(table: Table) -> tuple[str, ...]:
@@ -59,22 +59,12 @@ def record_columns(table: Table) -> Schema:
 
 
 @dataclass(frozen=True, slots=True)
-class MetadataSplit:
+class MetadataSplit(WrappedSplit):
     """A file whose rows get metadata columns after the columns of its records."""
 
-    inner: FileSplit | WholeFile
+    inner: SplitOfFile
     keys: tuple[str, ...]
     partitions: Mapping[str, pa.Array] = field(default_factory=dict)
-
-    @property
-    def name(self) -> str:
-        """Return the name of the file."""
-        return self.inner.name
-
-    @property
-    def path(self) -> Path:
-        """Return the path of the file."""
-        return self.inner.path
 
     def open(self, source_offset: SourceOffset | None = None) -> MetadataReader:
         """Return a reader at the first row, or at `source_offset`.
@@ -85,7 +75,7 @@ class MetadataSplit:
         return MetadataReader(self.inner.open(source_offset), self.name, self.keys, self.partitions)
 
 
-class MetadataReader:
+class MetadataReader(WrappedReader):
     """Reads a file, and adds the metadata columns."""
 
     def __init__(
@@ -96,7 +86,7 @@ class MetadataReader:
         partitions: Mapping[str, pa.Array],
     ) -> None:
         """Read the file of that name with `inner`; `partitions` are the values of partition columns."""
-        self._inner = inner
+        super().__init__(inner)
         self._name = name
         self._keys = keys
         self._partitions = partitions
@@ -109,30 +99,10 @@ class MetadataReader:
         added = [self._column(key, chunk) for key in self._keys]
         return replace(chunk, columns=[*chunk.columns, *added])
 
-    def place_of(self, row: int) -> RowPlace | None:
-        """Return where a row begins; None if that is not known.
-
-        Raises:
-            FsqlError: E535, if the operating system fails to read.
-        """
-        return self._inner.place_of(row) if isinstance(self._inner, LocatesRows) else None
-
-    def bytes_passed(self) -> int:
-        """Return the position of the reader in its file, in bytes."""
-        return self._inner.bytes_passed()
-
-    def source_offset(self) -> SourceOffset:
-        """Return the offset of the reader."""
-        return self._inner.source_offset()
-
-    def close(self) -> None:
-        """Close the file."""
-        self._inner.close()
-
     def _column(self, key: str, chunk: Chunk) -> pa.Array:
+        """Return a metadata column of the rows of a chunk."""
         import pyarrow as pa  # a check of files needs no columns
 
-        """Return a metadata column of the rows of a chunk."""
         if key in self._partitions:
             return pa.repeat(self._partitions[key][0], len(chunk.rows))
         assert key in FILE_METADATA

@@ -11,13 +11,12 @@ import os
 import select
 import socket
 import threading
-import time
 from typing import TYPE_CHECKING, Final, Protocol, runtime_checkable
 
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.compiler.diagnostics.numbers import bytes_text
 from fsql.connectors import paths
-from fsql.connectors.addresses import listen_error
+from fsql.connectors.addresses import accept_connection, listen_error
 from fsql.connectors.context import ignore_notice
 
 if TYPE_CHECKING:
@@ -36,8 +35,6 @@ _SILENT_MAX: Final = 64
 """How many connections that have sent nothing yet are kept; the oldest is closed for another one."""
 _KEEPALIVE: Final = (("TCP_KEEPIDLE", 30), ("TCP_KEEPINTVL", 10), ("TCP_KEEPCNT", 3))
 """How soon it is noticed that the machine at the other end is gone, in seconds, and attempts."""
-_RETRY_SECONDS: Final = 0.1
-"""How long to wait when a connection cannot be accepted, for example without free file descriptors."""
 _FULL_SECONDS: Final = 0.05
 """How long to wait until there may be room again."""
 
@@ -210,11 +207,8 @@ class SocketInflow:
 
     def _accept(self) -> None:
         """Accept a connection; close the oldest of those that have sent nothing if there are too many."""
-        try:
-            accepted, _ = self._listener.accept()
-        except OSError as error:
-            if not isinstance(error, (BlockingIOError, ConnectionError)):
-                time.sleep(_RETRY_SECONDS)  # it is still there, and cannot be accepted now
+        accepted = accept_connection(self._listener)
+        if accepted is None:
             return
         with contextlib.suppress(OSError):
             accepted.settimeout(None)

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.diagnostics import FsqlError
 from fsql.compiler.records import dataclass
+from fsql.connectors.addresses import accept_connection
 from fsql.connectors.tcp.frames import (
     BODY_BYTES_MAX,
     VERSION,
@@ -51,8 +52,6 @@ _READ_BYTES: Final = 1 << 20
 _UNAUTHENTICATED_MAX: Final = 16
 """The maximum number of connections without a valid hello."""
 _HELLO_SECONDS: Final = 10.0
-_RETRY_SECONDS: Final = 0.05
-"""How long to wait when a connection cannot be accepted, for example without free file descriptors."""
 _HELLO_BYTES_MAX: Final = 1 << 16
 _OUTGOING_BYTES_MAX: Final = 1 << 20
 
@@ -162,11 +161,8 @@ class ConsumerServer:
         self._store.close()
 
     def _accept(self) -> None:
-        try:
-            accepted, _ = self._listener.accept()
-        except OSError as error:
-            if not isinstance(error, (BlockingIOError, ConnectionError)):
-                time.sleep(_RETRY_SECONDS)  # it is still there, and cannot be accepted now
+        accepted = accept_connection(self._listener)
+        if accepted is None:
             return
         accepted.settimeout(0)
         with suppress(OSError):  # it is gone already
