@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from fsql.runtime.batch import Root
-    from fsql.runtime.cluster.delivery import Contents
+    from fsql.runtime.cluster.delivery.delivery import Contents
     from fsql.runtime.drivers.local import ReleaseTaker
     from fsql.runtime.drivers.output_writer import Outputs
     from fsql.runtime.ports import Release, Split, SplitReader

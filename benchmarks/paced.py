@@ -22,7 +22,7 @@ import numpy as np
 from fsql.benchmarks.arrivals import Arrivals
 from fsql.benchmarks.job_process import JobFailedError, JobProcess
 from fsql.connectors.generated.pace import Pace, Peak
-from fsql.runtime.cluster.manifest import manifest_of
+from fsql.runtime.cluster.snapshots.manifest import manifest_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -22,7 +22,7 @@ from fsql.optimizer.choose import choose
 from fsql.runtime.cluster.frames import Frame
 from fsql.runtime.cluster.job_spec import Settings
 from fsql.runtime.cluster.node import Transmit
-from fsql.runtime.cluster.worker_node import WorkerNode
+from fsql.runtime.cluster.worker.node import WorkerNode
 from fsql.runtime.dataflow.messages import Message
 from fsql.runtime.simulation.cluster import REAL_NODES, SimulatedCluster
 from fsql.runtime.simulation.coverage import Coverage
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from fsql.compiler.expression import Value
     from fsql.compiler.tick_plan import Policy, TickPlan
     from fsql.console.sim_queries import SimQuery
-    from fsql.runtime.cluster.worker_events import WorkerEffect, WorkerEvent
+    from fsql.runtime.cluster.worker.events import WorkerEffect, WorkerEvent
     from fsql.runtime.drivers.in_memory import Row
 
 _TRIAL_ROWS: Final = 100

@@ -10,7 +10,7 @@ from fsql.runtime.dataflow.barrier import Released
 
 if TYPE_CHECKING:
     from fsql.formats.lines import LineEncoder
-    from fsql.runtime.cluster.delivery import Contents
+    from fsql.runtime.cluster.delivery.delivery import Contents
     from fsql.runtime.ports import Release
 
 

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from fsql.compiler.expression import Value
     from fsql.compiler.schema import Schema
     from fsql.runtime.arrays import Ints
-    from fsql.runtime.cluster.delivery import Contents
+    from fsql.runtime.cluster.delivery.delivery import Contents
     from fsql.runtime.ports import Split
 
 

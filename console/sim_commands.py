@@ -194,7 +194,7 @@ def _flags(
 
 
 def _plan(seconds: int, workers: int | None, delivery: str | None) -> Plan:
-    from fsql.runtime.cluster.delivery import DeliveryOption
+    from fsql.runtime.cluster.delivery.option import DeliveryOption
     from fsql.runtime.simulation.run import Plan
 
     option = None if delivery is None else DeliveryOption(delivery)

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from fsql.runtime.cluster.manifest import Manifest
+    from fsql.runtime.cluster.snapshots.manifest import Manifest
     from fsql.runtime.coordination.commits import Committed
 
 _ANEW = "restore the directory from a backup, or start with an empty one: all input is read again"

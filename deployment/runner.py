@@ -29,7 +29,7 @@ from fsql.job.compilation import compile_job
 from fsql.job.overview import JobOverview, describe_job
 from fsql.job.process_metrics import ProcessMetrics
 from fsql.job.process_run import run_on_processes
-from fsql.runtime.cluster.phase import Phase
+from fsql.runtime.cluster.coordinator.phase import Phase
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

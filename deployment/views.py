@@ -12,7 +12,7 @@ from fsql.compiler.records import dataclass
 from fsql.deployment.directory import locked_by
 from fsql.deployment.machines import MachineDirectory, machines
 from fsql.deployment.processes import ProcessView, view_process
-from fsql.runtime.cluster.phase import Phase
+from fsql.runtime.cluster.coordinator.phase import Phase
 from fsql.runtime.drivers.processes.process_role import processes_below, role_of
 
 if TYPE_CHECKING:

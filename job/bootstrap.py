@@ -30,9 +30,9 @@ from fsql.job.spark import PARTITIONS, spark_job
 from fsql.job.state_directory import resume_or_create, state_directory
 from fsql.job.stop import stop_error
 from fsql.runtime.batch import START, TIME_START, Root
-from fsql.runtime.cluster.delivery import DeliveryOption
-from fsql.runtime.cluster.manifest import Manifest
-from fsql.runtime.cluster.snapshots import first_number
+from fsql.runtime.cluster.delivery.option import DeliveryOption
+from fsql.runtime.cluster.snapshots.epoch_snapshots import first_number
+from fsql.runtime.cluster.snapshots.manifest import Manifest
 from fsql.runtime.coordination.port import CoordinationError
 from fsql.runtime.dataflow.resume_point import ResumePoint
 from fsql.runtime.drivers.local import Edges

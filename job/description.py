@@ -36,9 +36,9 @@ from fsql.job.script import Script
 from fsql.job.sinks import shard_consumers
 from fsql.job.sources import open_splits
 from fsql.runtime.batch import START, Root
-from fsql.runtime.cluster.contraction import contracted_owners
-from fsql.runtime.cluster.delivery import DeliveryOption
+from fsql.runtime.cluster.delivery.option import DeliveryOption
 from fsql.runtime.cluster.job_spec import ResultDifference, Settings
+from fsql.runtime.cluster.ticks.contraction import contracted_owners
 from fsql.runtime.dataflow.row_encoding import row_encodings
 from fsql.runtime.drivers.local import held_name
 from fsql.runtime.drivers.operator_times import OperatorTimes

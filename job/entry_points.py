@@ -23,11 +23,11 @@ from fsql.job.node_network import LOOPBACK, NodeNetwork
 from fsql.job.open_files import raise_open_files_limit
 from fsql.job.planning import insert_limits
 from fsql.job.sinks import StandardOutput, job_consumers
-from fsql.runtime.cluster.coordinator_events import Finish
-from fsql.runtime.cluster.coordinator_node import CoordinatorNode
+from fsql.runtime.cluster.coordinator.events import Finish
+from fsql.runtime.cluster.coordinator.node import CoordinatorNode
 from fsql.runtime.cluster.job_spec import JobSpec, Settings
-from fsql.runtime.cluster.worker_events import LeaderFound
-from fsql.runtime.cluster.worker_node import WorkerNode
+from fsql.runtime.cluster.worker.events import LeaderFound
+from fsql.runtime.cluster.worker.node import WorkerNode
 from fsql.runtime.coordination.zookeeper.address import (
     find_credentials,
     is_zookeeper,

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from fsql.compiler.logical import Job, Plan
     from fsql.job.description import JobDescription
     from fsql.job.result_differences import OutputDifference
-    from fsql.runtime.cluster.manifest import Manifest
+    from fsql.runtime.cluster.snapshots.manifest import Manifest
 
 
 class StateChange(enum.Enum):

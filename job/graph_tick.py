@@ -50,7 +50,7 @@ from fsql.job.planning import choose_plan
 from fsql.job.result_differences import ResultDifferences, RowFailsError
 from fsql.job.sinks import output_names
 from fsql.runtime.batch import START
-from fsql.runtime.cluster.snapshots import first_number
+from fsql.runtime.cluster.snapshots.epoch_snapshots import first_number
 from fsql.runtime.coordination.commits import read_committed
 from fsql.runtime.coordination.port import CoordinationError
 from fsql.runtime.coordination.snapshot_requests import newest_answer
@@ -69,7 +69,7 @@ if TYPE_CHECKING:
     from fsql.job.description import JobDescription
     from fsql.job.graph_diff import GraphDiff
     from fsql.runtime.batch import Batch
-    from fsql.runtime.cluster.manifest import Manifest
+    from fsql.runtime.cluster.snapshots.manifest import Manifest
     from fsql.runtime.hosts.job_state import JobState
     from fsql.runtime.hosts.ports import Steps
 

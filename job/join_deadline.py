@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.compiler.diagnostics.codes import CODES
-from fsql.runtime.cluster.failure_detector import FailureDetector
+from fsql.runtime.cluster.members.failure_detector import FailureDetector
 from fsql.runtime.wire.seal import VERSION
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping
     from pathlib import Path
 
-    from fsql.runtime.cluster.manifest import Manifest, StateSegment
+    from fsql.runtime.cluster.snapshots.manifest import Manifest, StateSegment
     from fsql.runtime.kernels.keyed.incremental_snapshot import IncrementalSnapshot
     from fsql.runtime.state.store import StateStore
 

@@ -52,7 +52,7 @@ from fsql.runtime.sink import OpenReply, Sequencer, SinkLostError
 if TYPE_CHECKING:
     from fsql.connectors.memory.source import GrowingRows
     from fsql.runtime.batch import Root
-    from fsql.runtime.cluster.delivery import Bundle
+    from fsql.runtime.cluster.delivery.delivery import Bundle
     from fsql.runtime.ports import Release
     from fsql.runtime.sink import OpenRequest
 

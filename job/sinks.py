@@ -28,9 +28,9 @@ from fsql.connectors.side_outputs import (
 from fsql.job.file_uses import FileUses, journal_name, shard_name
 from fsql.job.option_spans import locate_errors
 from fsql.runtime.batch import Root
-from fsql.runtime.cluster.delivery import DeliveryOption
+from fsql.runtime.cluster.delivery.option import DeliveryOption
+from fsql.runtime.cluster.delivery.shards import RowSharder, Shard
 from fsql.runtime.cluster.job_spec import Output
-from fsql.runtime.cluster.shards import RowSharder, Shard
 from fsql.runtime.sink import LocalSink
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ from fsql.job.difference_files import difference_name
 from fsql.job.graph_tick import newest_manifest, run_steps, take_lease
 from fsql.job.kept_state import open_stores
 from fsql.job.state_directory import FINISHED, state_directory
-from fsql.runtime.cluster.snapshots import first_number
+from fsql.runtime.cluster.snapshots.epoch_snapshots import first_number
 from fsql.runtime.coordination.port import CoordinationError
 from fsql.runtime.drivers.processes.job_state import open_job_state
 from fsql.runtime.state.loading import DamagedSegmentError, segment_bytes
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from fsql.runtime.cluster.manifest import Manifest, StateSegment
+    from fsql.runtime.cluster.snapshots.manifest import Manifest, StateSegment
     from fsql.runtime.state.store import StateStore
 
 _ATTEMPTS: Final = 10

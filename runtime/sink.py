@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from fsql.runtime.batch import Root
-    from fsql.runtime.cluster.delivery import Bundle, Contents, DeliveryOption
+    from fsql.runtime.cluster.delivery.delivery import Bundle, Contents
+    from fsql.runtime.cluster.delivery.option import DeliveryOption
 
 LOCAL_WINDOW: Final = 16
 """How many bundles a local sink takes at a time; it stores each immediately."""

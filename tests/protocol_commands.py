@@ -17,8 +17,7 @@ from fsql.compiler.lowering import lower
 from fsql.optimizer.choose import choose
 from fsql.runtime.batch import END, START, Batch, Root
 from fsql.runtime.cluster.frames import CancelSnapshot, Frame
-from fsql.runtime.cluster.link import Link
-from fsql.runtime.cluster.link_settings import LinkSettings
+from fsql.runtime.cluster.links.link import Link, LinkSettings
 from fsql.runtime.dataflow.acker import Acker
 from fsql.runtime.dataflow.barrier import Barrier, DeadLetters, LateRows, Released, Stopped
 from fsql.runtime.dataflow.invariants import InvariantError

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from fsql.compiler.assignment import FrontTask
 from fsql.compiler.diagnostics.encoding import error_of
-from fsql.runtime.cluster.coordinator_events import (
+from fsql.runtime.cluster.coordinator.events import (
     CommitManifest,
     Deliver,
     Delivered,
@@ -28,8 +28,8 @@ from fsql.runtime.cluster.coordinator_events import (
     TakeEpoch,
     WorkerExited,
 )
-from fsql.runtime.cluster.coordinator_node import CoordinatorNode
-from fsql.runtime.cluster.delivery import DeliveryOption
+from fsql.runtime.cluster.coordinator.node import CoordinatorNode
+from fsql.runtime.cluster.delivery.option import DeliveryOption
 from fsql.runtime.cluster.frames import (
     COORDINATOR,
     Begin,
@@ -40,8 +40,8 @@ from fsql.runtime.cluster.frames import (
 )
 from fsql.runtime.cluster.job_spec import JobSpec, Output, Settings
 from fsql.runtime.cluster.node import Received, TimerFired, Transmit
-from fsql.runtime.cluster.tick_events import CopyBins, ProposeTick, TickEnded
-from fsql.runtime.cluster.worker_events import (
+from fsql.runtime.cluster.ticks.events import CopyBins, ProposeTick, TickEnded
+from fsql.runtime.cluster.worker.events import (
     ChunkRead,
     Close,
     CloseReader,
@@ -58,7 +58,7 @@ from fsql.runtime.cluster.worker_events import (
     Trim,
     Yield,
 )
-from fsql.runtime.cluster.worker_node import WorkerNode
+from fsql.runtime.cluster.worker.node import WorkerNode
 from fsql.runtime.ports import Chunk, SourceOffset
 from fsql.tests.protocol_commands import (
     AckTable,
@@ -80,9 +80,9 @@ from fsql.tests.protocol_ticks import (
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from fsql.runtime.cluster.coordinator_events import CoordinatorEffect, CoordinatorEvent
+    from fsql.runtime.cluster.coordinator.events import CoordinatorEffect, CoordinatorEvent
     from fsql.runtime.cluster.frames import Datagram
-    from fsql.runtime.cluster.worker_events import WorkerEffect, WorkerEvent
+    from fsql.runtime.cluster.worker.events import WorkerEffect, WorkerEvent
     from fsql.tests.protocol_commands import Machine
 
 

@@ -24,7 +24,7 @@ from fsql.runtime.cluster.frames import (
     TickDeclined,
     TickPrepared,
 )
-from fsql.runtime.cluster.tick_events import BinsCopied, BinsNotCopied, TickEnded, TickProposed
+from fsql.runtime.cluster.ticks.events import BinsCopied, BinsNotCopied, TickEnded, TickProposed
 from fsql.runtime.dataflow.resume_point import ResumePoint
 from fsql.tests.protocol_commands import FOLD, position, position_name
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from fsql.compiler.logical import SinkTable
     from fsql.connectors.context import ConnectorContext
     from fsql.formats.settings import Settings
-    from fsql.runtime.cluster.delivery import Contents
+    from fsql.runtime.cluster.delivery.delivery import Contents
     from fsql.runtime.sink import Sink
 
 

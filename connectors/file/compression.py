@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from fsql.runtime.cluster.delivery import Contents
+    from fsql.runtime.cluster.delivery.delivery import Contents
     from fsql.runtime.ports import SourceOffset
     from fsql.runtime.sink import ContentsEncoder
 

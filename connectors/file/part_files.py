@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from fsql.formats.factories import Parts
-    from fsql.runtime.cluster.delivery import Bundle
+    from fsql.runtime.cluster.delivery.delivery import Bundle
     from fsql.runtime.sink import OpenRequest
 
 PART_NAME: Final = re.compile(r"part-(\d{8})\.\w+")

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from fsql.compiler.logical import SinkTable
-    from fsql.runtime.cluster.delivery import Contents
+    from fsql.runtime.cluster.delivery.delivery import Contents
 
 
 def shard_path(path: Path, shard: int, shards: int) -> Path:

@@ -29,7 +29,7 @@ from fsql.connectors.file.file_layer import FileLayer
 from fsql.connectors.file.journal import Journal, JournalEntry
 from fsql.connectors.streams.replay import CHECKED_BYTES
 from fsql.runtime.batch import START, Root
-from fsql.runtime.cluster.delivery import DeliveryOption
+from fsql.runtime.cluster.delivery.option import DeliveryOption
 from fsql.runtime.sink import SinkDiskError, SinkLostError
 
 if TYPE_CHECKING:

@@ -30,7 +30,7 @@ from fsql.connectors.kafka.transaction_writer import (
     disk_error,
 )
 from fsql.runtime.batch import START, Root
-from fsql.runtime.cluster.delivery import DeliveryOption
+from fsql.runtime.cluster.delivery.option import DeliveryOption
 from fsql.runtime.dataflow.barrier import Released
 from fsql.runtime.sink import OpenReply, Sequencer, SinkLostError
 
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
     from fsql.connectors.kafka.client import Topic
     from fsql.connectors.kafka.row_messages import RowMessage, RowMessages
-    from fsql.runtime.cluster.delivery import Bundle
+    from fsql.runtime.cluster.delivery.delivery import Bundle
     from fsql.runtime.sink import OpenRequest
 
 _WINDOW: Final = 64

@@ -39,7 +39,7 @@ from fsql.connectors.tcp.frames import (
 )
 from fsql.connectors.tcp.proofs import CONSUMER, JOB, is_proof, new_challenge, proof_of
 from fsql.runtime.batch import END, START, Root
-from fsql.runtime.cluster.delivery import DeliveryOption
+from fsql.runtime.cluster.delivery.option import DeliveryOption
 from fsql.runtime.sink import OpenRequest, Sequencer, SinkLostError
 
 if TYPE_CHECKING:

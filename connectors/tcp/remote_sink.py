@@ -42,7 +42,7 @@ from fsql.runtime.sink import OpenReply, SinkLostError, SinkMissingError, bundle
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from fsql.runtime.cluster.delivery import Bundle
+    from fsql.runtime.cluster.delivery.delivery import Bundle
     from fsql.runtime.sink import ContentsEncoder, OpenRequest
 
 TIMEOUT_SECONDS: Final = 10.0

@@ -46,7 +46,7 @@ from fsql.job.script import Script
 from fsql.job.script_file import read_script
 from fsql.job.sinks import late_operators
 from fsql.job.stop import stop_error
-from fsql.runtime.cluster.delivery import DeliveryOption
+from fsql.runtime.cluster.delivery.option import DeliveryOption
 from fsql.runtime.cluster.job_spec import Output
 from fsql.runtime.drivers.local import Edges, LocalRun
 from fsql.runtime.drivers.output_writer import Outputs, OutputWriter

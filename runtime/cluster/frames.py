@@ -14,7 +14,7 @@ from fsql.runtime.dataflow.metrics import Metrics
 
 if TYPE_CHECKING:
     from fsql.runtime.batch import Root
-    from fsql.runtime.cluster.manifest import StateSegment
+    from fsql.runtime.cluster.snapshots.manifest import StateSegment
     from fsql.runtime.dataflow.messages import Acknowledgement, Message, MinTime, Promise
     from fsql.runtime.dataflow.resume_point import ResumePoint
     from fsql.runtime.kernels.keyed.incremental_snapshot import IncrementalSnapshot

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from fsql.compiler.records import dataclass
 from fsql.compiler.tick_plan import FoldHead
 from fsql.runtime.batch import START, Root, origin_parts
-from fsql.runtime.cluster.link_settings import LinkSettings
+from fsql.runtime.cluster.links.link import LinkSettings
 from fsql.runtime.dataflow.barrier import DeadLetters, LateRows, Released
 from fsql.runtime.dataflow.read_ahead import BYTES_MIN
 from fsql.runtime.dataflow.stage_pipeline import Uninstrumented
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from fsql.compiler.assignment import FrontTask
     from fsql.compiler.tick_plan import TickPlan
     from fsql.runtime.batch import Batch
-    from fsql.runtime.cluster.delivery import DeliveryOption
-    from fsql.runtime.cluster.shards import Shard
+    from fsql.runtime.cluster.delivery.option import DeliveryOption
+    from fsql.runtime.cluster.delivery.shards import Shard
     from fsql.runtime.dataflow.row_encoding import RowEncoding
     from fsql.runtime.dataflow.stage_pipeline import Instrument
 

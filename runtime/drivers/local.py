@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from fsql.compiler.tick_plan import TickPlan
     from fsql.runtime.batch import Root
-    from fsql.runtime.cluster.delivery import Contents
+    from fsql.runtime.cluster.delivery.delivery import Contents
     from fsql.runtime.drivers.cluster import BarrierOutput
     from fsql.runtime.ports import Split, SplitReader
 

@@ -12,14 +12,15 @@ from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.runtime.batch import END, START
-from fsql.runtime.cluster.delivery import Delivery, DeliveryOption
+from fsql.runtime.cluster.delivery.delivery import Delivery
+from fsql.runtime.cluster.delivery.option import DeliveryOption
 from fsql.runtime.sink import OpenRequest, SinkDiskError, SinkLostError, SinkMissingError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from fsql.runtime.batch import Root
-    from fsql.runtime.cluster.delivery import Bundle, Contents
+    from fsql.runtime.cluster.delivery.delivery import Bundle, Contents
     from fsql.runtime.cluster.job_spec import Output
     from fsql.runtime.sink import Sink
 

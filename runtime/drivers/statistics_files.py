@@ -20,7 +20,7 @@ from fsql.compiler.statistics import COMMON, DIRECTORY, SCHEMA, TABLES
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from fsql.runtime.cluster.tick_events import RecordStatistics
+    from fsql.runtime.cluster.ticks.events import RecordStatistics
     from fsql.runtime.dataflow.bin_loads import EdgeLoad
     from fsql.runtime.hosts.ports import Clock
     from fsql.runtime.state.directory import StateDirectory

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypeVar
 from fsql.compiler.diagnostics import FsqlError
 from fsql.compiler.diagnostics.encoding import diagnostics_bytes
 from fsql.runtime.batch import START
-from fsql.runtime.cluster.coordinator_events import (
+from fsql.runtime.cluster.coordinator.events import (
     CommitManifest,
     Deliver,
     Delivered,
@@ -33,7 +33,7 @@ from fsql.runtime.cluster.coordinator_events import (
 )
 from fsql.runtime.cluster.frames import COORDINATOR, Goodbye, Heartbeat
 from fsql.runtime.cluster.node import Transmit
-from fsql.runtime.cluster.tick_events import LoadMeasured, ProposeTick, TickEnded
+from fsql.runtime.cluster.ticks.events import LoadMeasured, ProposeTick, TickEnded
 from fsql.runtime.coordination.port import (
     CoordinationDiskError,
     CoordinationError,
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from fsql.runtime.batch import Root
-    from fsql.runtime.cluster.coordinator_events import CoordinatorEffect
+    from fsql.runtime.cluster.coordinator.events import CoordinatorEffect
     from fsql.runtime.cluster.job_spec import JobSpec
     from fsql.runtime.hosts.job_state import JobState
     from fsql.runtime.hosts.ports import (

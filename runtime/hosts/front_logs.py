@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from fsql.runtime.cluster.manifest import Manifest
+    from fsql.runtime.cluster.snapshots.manifest import Manifest
     from fsql.runtime.hosts.ports import FrontLog
 
 

@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from fsql.runtime.cluster.job_spec import JobSpec
-    from fsql.runtime.cluster.manifest import Manifest
-    from fsql.runtime.cluster.tick_events import Layout
+    from fsql.runtime.cluster.snapshots.manifest import Manifest
+    from fsql.runtime.cluster.ticks.events import Layout
     from fsql.runtime.coordination.port import Coordination
     from fsql.runtime.coordination.snapshot_requests import SnapshotRequest
     from fsql.runtime.hosts.front_logs import FrontLogs

@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias, TypeVar
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from fsql.runtime.cluster.coordinator_events import (
+    from fsql.runtime.cluster.coordinator.events import (
         CoordinatorEffect,
         CoordinatorEvent,
         Finish,
         Progress,
     )
     from fsql.runtime.cluster.frames import Datagram, Frame
-    from fsql.runtime.cluster.tick_events import RecordStatistics, TickEnded
-    from fsql.runtime.cluster.worker_events import WorkerEffect, WorkerEvent
+    from fsql.runtime.cluster.ticks.events import RecordStatistics, TickEnded
+    from fsql.runtime.cluster.worker.events import WorkerEffect, WorkerEvent
 
 _Result = TypeVar("_Result")
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from fsql.compiler.diagnostics import FsqlError
 from fsql.compiler.diagnostics.encoding import diagnostics_bytes
 from fsql.runtime.batch import START
-from fsql.runtime.cluster.worker_events import OpenedShard, ShardLost, ShardStored, SinksSynced
+from fsql.runtime.cluster.worker.events import OpenedShard, ShardLost, ShardStored, SinksSynced
 from fsql.runtime.dataflow.shard_exchange import writer_of
 from fsql.runtime.sink import OpenRequest, SinkDiskError, SinkLostError
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from fsql.runtime.batch import Root
     from fsql.runtime.cluster.frames import Begin
-    from fsql.runtime.cluster.worker_events import DeliverShard, SyncSinks
+    from fsql.runtime.cluster.worker.events import DeliverShard, SyncSinks
     from fsql.runtime.hosts.prepared import PreparedShards
     from fsql.runtime.sink import Sink
 

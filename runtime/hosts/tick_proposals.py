@@ -10,7 +10,7 @@ import msgspec
 from fsql.compiler.assignment import are_readers
 from fsql.compiler.owners import OwnerRanges, fault_of_ranges
 from fsql.compiler.plan_choices import fault_of_choices
-from fsql.runtime.cluster.tick_events import Layout, TickProposed
+from fsql.runtime.cluster.ticks.events import Layout, TickProposed
 from fsql.runtime.coordination.port import CoordinationError
 from fsql.runtime.coordination.ticks import (
     TickProposal,
@@ -24,7 +24,7 @@ from fsql.runtime.coordination.ticks import (
 
 if TYPE_CHECKING:
     from fsql.runtime.cluster.job_spec import JobSpec
-    from fsql.runtime.cluster.tick_events import TickEnded
+    from fsql.runtime.cluster.ticks.events import TickEnded
     from fsql.runtime.coordination.lease import Lease
     from fsql.runtime.coordination.port import Coordination
     from fsql.runtime.hosts.ports import Clock, Work

@@ -16,10 +16,10 @@ from fsql.compiler.owners import Owners
 from fsql.compiler.plan_choices import with_choices
 from fsql.runtime.batch import START
 from fsql.runtime.cluster.frames import Frame
-from fsql.runtime.cluster.manifest import manifest_of, own_store
 from fsql.runtime.cluster.node import Transmit
-from fsql.runtime.cluster.tick_events import BinsCopied, BinsNotCopied, CopyBins, RecordStatistics
-from fsql.runtime.cluster.worker_events import (
+from fsql.runtime.cluster.snapshots.manifest import manifest_of, own_store
+from fsql.runtime.cluster.ticks.events import BinsCopied, BinsNotCopied, CopyBins, RecordStatistics
+from fsql.runtime.cluster.worker.events import (
     ChunkRead,
     Close,
     CloseReader,
@@ -50,8 +50,8 @@ from fsql.runtime.sink import SinkDiskError, SinkLostError
 if TYPE_CHECKING:
     from fsql.compiler.assignment import FrontTask
     from fsql.runtime.cluster.frames import Begin
-    from fsql.runtime.cluster.manifest import Manifest
-    from fsql.runtime.cluster.worker_events import WorkerEffect
+    from fsql.runtime.cluster.snapshots.manifest import Manifest
+    from fsql.runtime.cluster.worker.events import WorkerEffect
     from fsql.runtime.hosts.ports import (
         Background,
         Clock,

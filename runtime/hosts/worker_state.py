@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
     from fsql.compiler.owners import BinSets
     from fsql.runtime.batch import Root
-    from fsql.runtime.cluster.manifest import Manifest, StateSegment
-    from fsql.runtime.cluster.tick_events import Ownership
+    from fsql.runtime.cluster.snapshots.manifest import Manifest, StateSegment
+    from fsql.runtime.cluster.ticks.events import Ownership
     from fsql.runtime.kernels.keyed.incremental_snapshot import IncrementalSnapshot
     from fsql.runtime.state.directory import StateDirectory
     from fsql.runtime.state.store import StateStore

@@ -6,13 +6,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from fsql.runtime.batch import START, Root
-from fsql.runtime.cluster.coordinator_events import WorkerExited
-from fsql.runtime.cluster.coordinator_node import CoordinatorNode
-from fsql.runtime.cluster.delivery import DeliveryOption
+from fsql.runtime.cluster.coordinator.events import WorkerExited
+from fsql.runtime.cluster.coordinator.node import CoordinatorNode
+from fsql.runtime.cluster.coordinator.phase import Phase
+from fsql.runtime.cluster.delivery.option import DeliveryOption
 from fsql.runtime.cluster.job_spec import JobSpec
-from fsql.runtime.cluster.manifest import manifest_of
-from fsql.runtime.cluster.phase import Phase
-from fsql.runtime.cluster.worker_node import WorkerNode
+from fsql.runtime.cluster.snapshots.manifest import manifest_of
+from fsql.runtime.cluster.worker.node import WorkerNode
 from fsql.runtime.simulation.coordination import SharedCoordination
 from fsql.runtime.simulation.coordinator_process import CoordinatorProgram
 from fsql.runtime.simulation.hosting_process import HostingProgram
@@ -37,10 +37,10 @@ if TYPE_CHECKING:
 
     from fsql.compiler.assignment import FrontTask
     from fsql.compiler.tick_plan import TickPlan
-    from fsql.runtime.cluster.coordinator_events import Finish, Progress
+    from fsql.runtime.cluster.coordinator.events import Finish, Progress
     from fsql.runtime.cluster.frames import Begin
     from fsql.runtime.cluster.job_spec import Settings
-    from fsql.runtime.cluster.manifest import Manifest
+    from fsql.runtime.cluster.snapshots.manifest import Manifest
     from fsql.runtime.simulation.codec import WireCodec
     from fsql.runtime.simulation.coverage import Coverage
     from fsql.runtime.simulation.output_checker import OutputChecker

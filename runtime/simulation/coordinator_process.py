@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from fsql.runtime.cluster.coordinator_events import (
+from fsql.runtime.cluster.coordinator.events import (
     EpochTaken,
     Finish,
     LeaseHeld,
@@ -13,7 +13,7 @@ from fsql.runtime.cluster.coordinator_events import (
     ManifestNotCommitted,
     Progress,
 )
-from fsql.runtime.cluster.tick_events import TickEnded
+from fsql.runtime.cluster.ticks.events import TickEnded
 from fsql.runtime.hosts.coordinator_host import CoordinatorHost
 from fsql.runtime.hosts.front_logs import FrontLogs
 from fsql.runtime.hosts.job_state import JobState
@@ -25,7 +25,7 @@ from fsql.runtime.simulation.transport import SimulatedTransport
 from fsql.runtime.simulation.world import SECOND
 
 if TYPE_CHECKING:
-    from fsql.runtime.cluster.manifest import Manifest
+    from fsql.runtime.cluster.snapshots.manifest import Manifest
     from fsql.runtime.hosts.ports import Transport
     from fsql.runtime.simulation.cluster import SimulatedCluster
     from fsql.runtime.simulation.process import Process

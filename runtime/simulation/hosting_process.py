@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from fsql.runtime.cluster.node import Received, TimerFired
-from fsql.runtime.cluster.tick_events import BinsCopied, BinsNotCopied
-from fsql.runtime.cluster.worker_events import (
+from fsql.runtime.cluster.ticks.events import BinsCopied, BinsNotCopied
+from fsql.runtime.cluster.worker.events import (
     ChunkRead,
     LeaderFound,
     Loaded,

@@ -23,7 +23,7 @@ import pyarrow as pa
 
 from fsql.compiler.records import dataclass
 from fsql.runtime.batch import END, START
-from fsql.runtime.cluster.delivery import DeliveryOption
+from fsql.runtime.cluster.delivery.option import DeliveryOption
 from fsql.runtime.drivers.in_memory import Outcome, collect
 from fsql.runtime.ports import Release
 
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 
     from fsql.compiler.tick_plan import TickPlan
     from fsql.runtime.batch import Root
+    from fsql.runtime.cluster.delivery.shards import Shard
     from fsql.runtime.cluster.job_spec import Output
-    from fsql.runtime.cluster.shards import Shard
     from fsql.runtime.dataflow.barrier import DeadLetters, LateRows, Released, Stopped
     from fsql.runtime.drivers.in_memory import ReleasedRow
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from fsql.compiler.owner_map import BINS, OwnerMap
 from fsql.compiler.plan_choices import PlanChoices, choices_of
 from fsql.compiler.tick_plan import Policy
-from fsql.runtime.cluster.phase import Phase
-from fsql.runtime.cluster.tick_events import TickProposed
+from fsql.runtime.cluster.coordinator.phase import Phase
+from fsql.runtime.cluster.ticks.events import TickProposed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

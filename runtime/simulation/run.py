@@ -6,7 +6,7 @@ import traceback
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.records import dataclass
-from fsql.runtime.cluster.backoff import SECONDS_MAX
+from fsql.runtime.cluster.members.restart_strategy import SECONDS_MAX
 from fsql.runtime.simulation.cluster import REAL_NODES, SimulatedCluster
 from fsql.runtime.simulation.codec import WireCodec
 from fsql.runtime.simulation.coverage import Coverage
@@ -21,7 +21,7 @@ from fsql.runtime.simulation.world import SECOND, World
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from fsql.runtime.cluster.delivery import DeliveryOption
+    from fsql.runtime.cluster.delivery.option import DeliveryOption
     from fsql.runtime.drivers.in_memory import Outcome
     from fsql.runtime.simulation.cluster import Nodes
     from fsql.runtime.simulation.swarm import RunSettings

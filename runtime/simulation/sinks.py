@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.records import dataclass
 from fsql.runtime.batch import START, Root
-from fsql.runtime.cluster.delivery import DeliveryOption
+from fsql.runtime.cluster.delivery.option import DeliveryOption
 from fsql.runtime.simulation.world import MILLISECOND
 from fsql.runtime.sink import OpenReply, SinkLostError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from fsql.runtime.cluster.delivery import Bundle
+    from fsql.runtime.cluster.delivery.delivery import Bundle
     from fsql.runtime.simulation.coverage import Coverage
     from fsql.runtime.simulation.output_checker import OutputChecker
     from fsql.runtime.simulation.process import Process

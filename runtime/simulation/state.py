@@ -12,7 +12,7 @@ from fsql.runtime.state.snapshots import DamagedSnapshotError, Snapshots
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from fsql.runtime.cluster.manifest import Manifest
+    from fsql.runtime.cluster.snapshots.manifest import Manifest
     from fsql.runtime.simulation.process import Process
     from fsql.runtime.simulation.world import World
 

@@ -14,7 +14,7 @@ from fsql.runtime.state.store import StateStoreError, StoreInUseError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from fsql.runtime.cluster.manifest import StateSegment
+    from fsql.runtime.cluster.snapshots.manifest import StateSegment
     from fsql.runtime.simulation.disk import Disk
     from fsql.runtime.simulation.process import Process
     from fsql.runtime.state.store import Octets

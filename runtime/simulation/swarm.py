@@ -13,9 +13,9 @@ from fsql.compiler.analysis.sharding import Sharding
 from fsql.compiler.plan_choices import PlanChoices, choices_of, with_choices
 from fsql.compiler.records import dataclass
 from fsql.compiler.tick_plan import Policy
-from fsql.runtime.cluster.delivery import DeliveryOption
+from fsql.runtime.cluster.delivery.option import DeliveryOption
 from fsql.runtime.cluster.job_spec import Settings
-from fsql.runtime.cluster.link_settings import LinkSettings
+from fsql.runtime.cluster.links.link import LinkSettings
 from fsql.runtime.dataflow.read_ahead import BYTES_MIN
 from fsql.runtime.drivers.packed_rows import packed_rows
 from fsql.runtime.simulation.faults import FAULTS

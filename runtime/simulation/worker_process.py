@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from fsql.runtime.cluster.node import Computed
-from fsql.runtime.cluster.worker_events import LeaderFound
+from fsql.runtime.cluster.worker.events import LeaderFound
 from fsql.runtime.coordination.port import CoordinationUnavailableError
 from fsql.runtime.hosts.job_state import LEADER
 from fsql.runtime.hosts.prepared import Prepared, PreparedShards

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from fsql.compiler.records import dataclass
 from fsql.compiler.tick_plan import SourceHead
+from fsql.runtime.cluster.delivery.shards import RowSharder, Shard
 from fsql.runtime.cluster.job_spec import Output
-from fsql.runtime.cluster.shards import RowSharder, Shard
 from fsql.runtime.dataflow.front import Front
 from fsql.runtime.drivers.cluster import BarrierFirst, Cluster, PlacedFront
 from fsql.runtime.drivers.in_memory import Outcome, chunk_of, collect, run_in_memory
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from fsql.compiler.logical import Table
     from fsql.compiler.tick_plan import Policy, TickPlan
     from fsql.runtime.batch import Batch, Root
-    from fsql.runtime.cluster.delivery import DeliveryOption
+    from fsql.runtime.cluster.delivery.option import DeliveryOption
     from fsql.runtime.ports import Chunk, DeadLetter, SourceOffset
     from fsql.runtime.simulation.sources import Rows
 

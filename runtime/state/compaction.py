@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from fsql.runtime.cluster.manifest import StateSegment
+    from fsql.runtime.cluster.snapshots.manifest import StateSegment
     from fsql.runtime.kernels.keyed.incremental_snapshot import IncrementalSnapshot
 
 FAN: Final = 8

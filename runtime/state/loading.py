@@ -13,7 +13,7 @@ from fsql.runtime.state.store import StateStoreError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from fsql.runtime.cluster.manifest import StateSegment
+    from fsql.runtime.cluster.snapshots.manifest import StateSegment
     from fsql.runtime.kernels.keyed.incremental_snapshot import IncrementalSnapshot
     from fsql.runtime.state.store import StateStore
 

@@ -7,7 +7,7 @@ import re
 import shutil
 from typing import TYPE_CHECKING, Final
 
-from fsql.runtime.cluster.manifest import own_store, store_parts
+from fsql.runtime.cluster.snapshots.manifest import own_store, store_parts
 from fsql.runtime.state.rocks import RocksStore
 from fsql.runtime.state.snapshots import Snapshots
 

@@ -22,7 +22,7 @@ import pyarrow as pa
 from fsql.compiler.owner_map import common_bins
 from fsql.compiler.owners import ALL_BINS_OF_ALL
 from fsql.runtime.batch import START
-from fsql.runtime.cluster.manifest import StateSegment
+from fsql.runtime.cluster.snapshots.manifest import StateSegment
 from fsql.runtime.kernels.keyed import incremental_snapshot
 from fsql.runtime.kernels.keyed.incremental_snapshot import (
     StateTooLargeError,

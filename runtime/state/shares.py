@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from fsql.runtime.batch import Root
-    from fsql.runtime.cluster.manifest import Manifest, StateSegment
+    from fsql.runtime.cluster.snapshots.manifest import Manifest, StateSegment
     from fsql.runtime.kernels.keyed.incremental_snapshot import IncrementalSnapshot
     from fsql.runtime.state.segments import StateSegments
     from fsql.runtime.state.store import StateStore

@@ -12,7 +12,7 @@ import re
 from contextlib import ExitStack, suppress
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from fsql.runtime.cluster.manifest import (
+from fsql.runtime.cluster.snapshots.manifest import (
     KEPT,
     DamagedManifestError,
     OtherFormatError,
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable
     from pathlib import Path
 
-    from fsql.runtime.cluster.manifest import Manifest, StateSegment
+    from fsql.runtime.cluster.snapshots.manifest import Manifest, StateSegment
     from fsql.runtime.coordination.commits import Committed
     from fsql.runtime.kernels.keyed.incremental_snapshot import IncrementalSnapshot
     from fsql.runtime.state.directory import StateDirectory

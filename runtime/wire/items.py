@@ -14,7 +14,7 @@ import msgspec
 
 from fsql.runtime.batch import Root
 from fsql.runtime.cluster import frames
-from fsql.runtime.cluster.manifest import StateSegment
+from fsql.runtime.cluster.snapshots.manifest import StateSegment
 from fsql.runtime.dataflow.messages import (
     Acknowledgement,
     Address,

@@ -19,7 +19,7 @@ from fsql.job.plan_in_force import situation_of
 from fsql.job.ticks import read_ticks
 from fsql.optimizer.collectors.bin_history import read_bin_history
 from fsql.optimizer.replay import PastTick
-from fsql.runtime.cluster.tick_events import RecordStatistics
+from fsql.runtime.cluster.ticks.events import RecordStatistics
 from fsql.runtime.coordination.embedded import FILE, EmbeddedCoordination
 from fsql.runtime.coordination.ticks import TickProposal, TickRecord, propose_tick, put_record
 from fsql.runtime.drivers.statistics_files import StatisticsFiles

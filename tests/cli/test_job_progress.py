@@ -11,7 +11,7 @@ from fsql.console.reporter import Reporter
 from fsql.console.summary import summary_text
 from fsql.job.process_metrics import ProcessMetrics
 from fsql.runtime.batch import END, START, Root
-from fsql.runtime.cluster.tick_events import TickEnded
+from fsql.runtime.cluster.ticks.events import TickEnded
 from fsql.runtime.dataflow.metrics import Metrics
 from fsql.runtime.drivers.processes.lines import LineReader, ProgressReport, TickReport
 from fsql.runtime.drivers.processes.supervised import Supervisor

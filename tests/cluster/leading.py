@@ -18,15 +18,15 @@ from fsql.connectors.stream_stores import StreamStore
 from fsql.connectors.tcp.reference import ConsumerServer
 from fsql.job.description import prepare_job
 from fsql.job.sinks import StandardOutput, job_consumers
-from fsql.runtime.cluster.coordinator_events import (
+from fsql.runtime.cluster.coordinator.events import (
     CommitManifest,
     Deliver,
     Finish,
     ManifestCommitted,
     Progress,
 )
-from fsql.runtime.cluster.coordinator_node import CoordinatorNode
-from fsql.runtime.cluster.delivery import DeliveryOption
+from fsql.runtime.cluster.coordinator.node import CoordinatorNode
+from fsql.runtime.cluster.delivery.option import DeliveryOption
 from fsql.runtime.cluster.frames import (
     Begin,
     Frame,
@@ -40,7 +40,7 @@ from fsql.runtime.cluster.frames import (
 )
 from fsql.runtime.cluster.job_spec import JobSpec
 from fsql.runtime.cluster.node import Received, Transmit
-from fsql.runtime.cluster.tick_events import TickEnded
+from fsql.runtime.cluster.ticks.events import TickEnded
 from fsql.runtime.drivers.node_address import ANY_PORT
 from fsql.runtime.drivers.processes.coordinator_process import CoordinatorProcess
 from fsql.runtime.drivers.processes.job_state import open_job_state
@@ -56,7 +56,7 @@ if TYPE_CHECKING:
 
     from fsql.job.description import JobDescription, PreparedJob
     from fsql.runtime.batch import Root
-    from fsql.runtime.cluster.coordinator_events import CoordinatorEffect, CoordinatorEvent
+    from fsql.runtime.cluster.coordinator.events import CoordinatorEffect, CoordinatorEvent
     from fsql.tests.cluster.jobs import Job, Written
     from fsql.tests.cluster.nursery import Nursery, NurseryWorker
     from fsql.tests.cluster.proxy import Network

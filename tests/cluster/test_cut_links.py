@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from fsql.runtime.cluster.coordinator.phase import Phase
 from fsql.runtime.cluster.job_spec import Settings
-from fsql.runtime.cluster.phase import Phase
 from fsql.tests.cluster.jobs import Job
 from fsql.tests.cluster.leading import LedRun
 from fsql.tests.cluster.proxy import Network, ProxyFault
@@ -17,7 +17,7 @@ from fsql.tests.cluster.twin import script
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from fsql.runtime.cluster.coordinator_events import Progress
+    from fsql.runtime.cluster.coordinator.events import Progress
     from fsql.tests.cluster.nursery import Nursery
 
 pytestmark = pytest.mark.cluster

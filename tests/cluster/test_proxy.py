@@ -18,8 +18,7 @@ import pytest
 
 from fsql.runtime.batch import Batch, Root
 from fsql.runtime.cluster.frames import CancelSnapshot, Frame
-from fsql.runtime.cluster.link import Link
-from fsql.runtime.cluster.link_settings import LinkSettings
+from fsql.runtime.cluster.links.link import Link, LinkSettings
 from fsql.runtime.dataflow.messages import Address, Message, Parcel
 from fsql.runtime.drivers.transport import TransportSettings, ZeroMqTransport
 from fsql.tests.cluster.proxy import Network, ProxyFault, schedule

@@ -13,7 +13,7 @@ from fsql.tests.cluster.leading import LedRun
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from fsql.runtime.cluster.coordinator_events import Progress
+    from fsql.runtime.cluster.coordinator.events import Progress
     from fsql.tests.cluster.nursery import Nursery
 
 pytestmark = pytest.mark.cluster

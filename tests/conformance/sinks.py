@@ -18,7 +18,8 @@ from fsql.compiler.sqltypes import BIGINT, STRING
 from fsql.connectors.released_lines import ReleasedLines
 from fsql.formats.json.encoder import JsonEncoder
 from fsql.runtime.batch import END, START, Root
-from fsql.runtime.cluster.delivery import Bundle, Delivery, DeliveryOption
+from fsql.runtime.cluster.delivery.delivery import Bundle, Delivery
+from fsql.runtime.cluster.delivery.option import DeliveryOption
 from fsql.runtime.dataflow.barrier import Released
 from fsql.runtime.ports import Release
 from fsql.runtime.sink import OpenReply, OpenRequest, SinkLostError

@@ -17,7 +17,7 @@ from fsql.connectors.file.store import FileStore
 from fsql.connectors.released_lines import ReleasedLines
 from fsql.formats.csv.encoder import CsvEncoder
 from fsql.formats.csv.records import Dialect
-from fsql.runtime.cluster.delivery import DeliveryOption
+from fsql.runtime.cluster.delivery.option import DeliveryOption
 from fsql.runtime.sink import LocalSink
 from fsql.tests.conformance import sinks
 from fsql.tests.conformance.failing_files import CountedFiles

@@ -21,7 +21,8 @@ from fsql.formats.json.encoder import encode
 from fsql.formats.parquet.parts import ParquetParts
 from fsql.runtime.arrow_types import to_arrow
 from fsql.runtime.batch import END, START
-from fsql.runtime.cluster.delivery import Bundle, DeliveryOption
+from fsql.runtime.cluster.delivery.delivery import Bundle
+from fsql.runtime.cluster.delivery.option import DeliveryOption
 from fsql.runtime.sink import SinkLostError
 from fsql.tests.conformance import sinks
 from fsql.tests.conformance.failing_files import CountedFiles, FullDisk

@@ -23,7 +23,7 @@ from fsql.connectors.stream_stores import NullStore, StreamStore
 from fsql.connectors.tcp.reference import ConsumerServer
 from fsql.connectors.tcp.remote_sink import TcpSink
 from fsql.runtime.batch import END, START, Root
-from fsql.runtime.cluster.delivery import DeliveryOption
+from fsql.runtime.cluster.delivery.option import DeliveryOption
 from fsql.runtime.sink import LocalSink, SinkLostError
 from fsql.tests.conformance import sinks
 from fsql.tests.conformance.failing_files import CountedFiles, FullDisk, KilledError, Unsynced

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from fsql.runtime.cluster.manifest import Manifest
+    from fsql.runtime.cluster.snapshots.manifest import Manifest
     from fsql.runtime.hosts.ports import Steps
     from fsql.tests.deployment.cluster import TestCluster
 

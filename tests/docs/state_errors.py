@@ -6,7 +6,7 @@ import json
 import shutil
 from typing import TYPE_CHECKING
 
-from fsql.runtime.cluster.manifest import FORMAT, manifest_hash
+from fsql.runtime.cluster.snapshots.manifest import FORMAT, manifest_hash
 from fsql.runtime.state.local_directory import local_snapshots, worker_directory
 from fsql.runtime.state.rocks import RocksStore
 

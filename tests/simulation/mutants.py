@@ -9,18 +9,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from fsql.runtime.batch import END, Root
-from fsql.runtime.cluster.coordinator_node import CoordinatorNode
-from fsql.runtime.cluster.failure_detector import Timeouts
+from fsql.runtime.cluster.coordinator.epoch import FrontPacing
+from fsql.runtime.cluster.coordinator.node import CoordinatorNode, LeaseFence
+from fsql.runtime.cluster.delivery.output_release import OutputRelease
 from fsql.runtime.cluster.frames import Begin, Frame
-from fsql.runtime.cluster.front_pacing import FrontPacing
-from fsql.runtime.cluster.lease_fence import LeaseFence
-from fsql.runtime.cluster.link import Link
-from fsql.runtime.cluster.link_receiver import LinkReceiver
-from fsql.runtime.cluster.link_sender import LinkSender
-from fsql.runtime.cluster.output_release import OutputRelease
-from fsql.runtime.cluster.worker_epoch import WorkerEpoch
-from fsql.runtime.cluster.worker_events import NotLoaded
-from fsql.runtime.cluster.worker_node import WorkerNode
+from fsql.runtime.cluster.links.link import Link, LinkReceiver, LinkSender
+from fsql.runtime.cluster.members.failure_detector import Timeouts
+from fsql.runtime.cluster.worker.events import NotLoaded
+from fsql.runtime.cluster.worker.node import WorkerEpoch, WorkerNode
 from fsql.runtime.coordination.in_memory import MemoryCoordination
 from fsql.runtime.coordination.lease import Lease
 from fsql.runtime.coordination.port import CoordinationUnavailableError, Entry

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from fsql.runtime.batch import START, TIME_START, Root
-from fsql.runtime.cluster.coordinator_node import CoordinatorNode
-from fsql.runtime.cluster.front_moves import FrontMoves
-from fsql.runtime.cluster.local_fronts import LocalFronts
-from fsql.runtime.cluster.worker_node import WorkerNode
-from fsql.runtime.cluster.worker_snapshots import WorkerSnapshots
+from fsql.runtime.cluster.coordinator.node import CoordinatorNode
+from fsql.runtime.cluster.snapshots.worker_snapshots import WorkerSnapshots
+from fsql.runtime.cluster.ticks.worker_ticks import FrontMoves
+from fsql.runtime.cluster.worker.local_fronts import LocalFronts
+from fsql.runtime.cluster.worker.node import WorkerNode
 from fsql.runtime.dataflow.front import Front
 from fsql.runtime.dataflow.layout_change import LayoutChange
 

@@ -6,12 +6,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from fsql.runtime.batch import Root
-from fsql.runtime.cluster import worker_shards
-from fsql.runtime.cluster.delivery import Delivery, delivery_of
-from fsql.runtime.cluster.output_release import OutputRelease
-from fsql.runtime.cluster.proposed_ticks import ProposedTicks
-from fsql.runtime.cluster.shard_writers import ShardWriters
-from fsql.runtime.cluster.worker_shards import WorkerShards
+from fsql.runtime.cluster.delivery import worker_shards
+from fsql.runtime.cluster.delivery.delivery import Delivery, delivery_of
+from fsql.runtime.cluster.delivery.output_release import OutputRelease
+from fsql.runtime.cluster.delivery.shard_writers import ShardWriters
+from fsql.runtime.cluster.delivery.worker_shards import WorkerShards
+from fsql.runtime.cluster.ticks.proposed_ticks import ProposedTicks
 from fsql.runtime.dataflow.messages import Acknowledgement, Parcel
 from fsql.runtime.dataflow.outbox import Outbox
 from fsql.runtime.dataflow.shard_exchange import ShardExchange, writer_of

@@ -12,10 +12,10 @@ import msgspec
 
 from fsql.compiler.owner_map import ALL_BINS
 from fsql.runtime.batch import END, START, TIME_START, Root
-from fsql.runtime.cluster.coordinator_events import SinkOpened
-from fsql.runtime.cluster.deliveries import Deliveries
-from fsql.runtime.cluster.delivery import Delivery
-from fsql.runtime.cluster.snapshots import EpochSnapshots
+from fsql.runtime.cluster.coordinator.events import SinkOpened
+from fsql.runtime.cluster.delivery.deliveries import Deliveries
+from fsql.runtime.cluster.delivery.delivery import Delivery
+from fsql.runtime.cluster.snapshots.epoch_snapshots import EpochSnapshots
 from fsql.runtime.dataflow.fold import Fold
 from fsql.runtime.dataflow.front import Front
 from fsql.runtime.dataflow.worker import Worker
@@ -53,7 +53,7 @@ def what_the_consumer_has_is_forgotten(patch: Patch) -> None:
 
 
 def what_the_consumer_has_is_not_dropped(patch: Patch) -> None:
-    patch.setattr("fsql.runtime.cluster.delivery._from", lambda contents, _: contents)
+    patch.setattr("fsql.runtime.cluster.delivery.delivery._from", lambda contents, _: contents)
 
 
 def each_part_of_a_bundle_is_the_last(patch: Patch) -> None:

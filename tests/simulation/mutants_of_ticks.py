@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fsql.compiler.owners import BinSets, Owners
-from fsql.runtime.cluster.copied_state import CopiedState
-from fsql.runtime.cluster.epoch_members import EpochMembers
-from fsql.runtime.cluster.layout_tick import LayoutTick
-from fsql.runtime.cluster.proposed_ticks import ProposedTicks
-from fsql.runtime.cluster.worker_ticks import WorkerTicks
+from fsql.runtime.cluster.members.epoch_members import EpochMembers
+from fsql.runtime.cluster.ticks.copied_state import CopiedState
+from fsql.runtime.cluster.ticks.epoch_ticks import LayoutTick
+from fsql.runtime.cluster.ticks.proposed_ticks import ProposedTicks
+from fsql.runtime.cluster.ticks.worker_ticks import WorkerTicks
 from fsql.runtime.dataflow.applied_rows import AppliedRows
 from fsql.runtime.dataflow.fold import Fold
 from fsql.runtime.dataflow.layout_change import LayoutChange, Routing
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     import pytest
 
-    from fsql.runtime.cluster.tick_events import TickProposed
+    from fsql.runtime.cluster.ticks.events import TickProposed
     from fsql.runtime.dataflow.acker import Acker
 
     Patch = pytest.MonkeyPatch

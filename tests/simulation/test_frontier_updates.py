@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fsql.runtime.cluster.frontier_updates import FrontierUpdates
+from fsql.runtime.cluster.coordinator.frontier_updates import FrontierUpdates
 from fsql.runtime.simulation.run import Plan, run
 from fsql.tests.seeds import chosen_seeds
 from fsql.tests.simulation.workloads import generated

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from fsql.runtime.cluster.delivery import DeliveryOption
+from fsql.runtime.cluster.delivery.option import DeliveryOption
 from fsql.runtime.simulation.run import Plan, run
 from fsql.runtime.simulation.world import World
 from fsql.tests.simulation import (

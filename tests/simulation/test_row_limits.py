@@ -17,7 +17,7 @@ from fsql.compiler.analysis.row_limits import rows_at_most
 from fsql.job.compilation import compile_job
 from fsql.job.script_file import script_of_text
 from fsql.optimizer.choose import choose
-from fsql.runtime.cluster.manifest import Manifest
+from fsql.runtime.cluster.snapshots.manifest import Manifest
 from fsql.runtime.ports import DeadLetter
 from fsql.runtime.simulation.coverage import Coverage
 from fsql.runtime.simulation.run import Plan, run

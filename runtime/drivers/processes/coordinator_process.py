@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
-from fsql.runtime.cluster.coordinator_events import WorkerExited
+from fsql.runtime.cluster.coordinator.events import WorkerExited
 from fsql.runtime.cluster.node import Received
 from fsql.runtime.drivers.memory import collect_while_idle
 from fsql.runtime.drivers.processes.background import BackgroundThread

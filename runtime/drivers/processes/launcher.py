@@ -24,8 +24,8 @@ from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.records import dataclass
 from fsql.runtime.batch import START
-from fsql.runtime.cluster.failure_detector import FailureDetector, has_computed
-from fsql.runtime.cluster.phase import Phase
+from fsql.runtime.cluster.coordinator.phase import Phase
+from fsql.runtime.cluster.members.failure_detector import FailureDetector, has_computed
 from fsql.runtime.drivers.descriptors import wait_readable
 from fsql.runtime.drivers.processes.lines import (
     Finished,

@@ -18,8 +18,8 @@ from fsql.runtime.drivers.descriptors import wait_readable
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from fsql.runtime.cluster.coordinator_events import Finish, Progress
-    from fsql.runtime.cluster.tick_events import TickEnded
+    from fsql.runtime.cluster.coordinator.events import Finish, Progress
+    from fsql.runtime.cluster.ticks.events import TickEnded
     from fsql.runtime.dataflow.barrier import Stopped
 
 ALIVE_EVERY: Final = 0.5

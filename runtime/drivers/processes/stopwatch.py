@@ -13,7 +13,7 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
-from fsql.runtime.cluster.failure_detector import has_computed
+from fsql.runtime.cluster.members.failure_detector import has_computed
 from fsql.runtime.cluster.node import Computed
 
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ import sys
 import time
 from typing import TYPE_CHECKING
 
-from fsql.runtime.cluster.coordinator_events import Finish, Progress
-from fsql.runtime.cluster.tick_events import TickEnded
+from fsql.runtime.cluster.coordinator.events import Finish, Progress
+from fsql.runtime.cluster.ticks.events import TickEnded
 from fsql.runtime.drivers.processes.lines import (
     ALIVE_EVERY,
     Alive,

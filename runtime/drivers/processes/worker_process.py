@@ -6,7 +6,7 @@ import time
 from typing import TYPE_CHECKING, Protocol
 
 from fsql.runtime.cluster.node import Received
-from fsql.runtime.cluster.worker_events import LeaderFound
+from fsql.runtime.cluster.worker.events import LeaderFound
 from fsql.runtime.drivers.memory import collect_while_idle
 from fsql.runtime.drivers.processes.background import BackgroundThread
 from fsql.runtime.drivers.processes.stopwatch import Stopwatch
@@ -15,7 +15,7 @@ from fsql.runtime.hosts.worker_host import WorkerHost
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from fsql.runtime.cluster.worker_events import WorkerEvent
+    from fsql.runtime.cluster.worker.events import WorkerEvent
     from fsql.runtime.drivers.processes.supervised import Supervisor
     from fsql.runtime.drivers.transport import ZeroMqTransport
     from fsql.runtime.hosts.ports import Transport, WorkerMachine

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fsql.runtime.batch import START, Root
-from fsql.runtime.cluster.backoff import SECONDS_MAX, Backoff
+from fsql.runtime.cluster.members.restart_strategy import SECONDS_MAX, Backoff
 
 
 def waits(backoff: Backoff, done: list[Root]) -> list[float]:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from fsql.optimizer.choose import choose
 from fsql.runtime.batch import START
-from fsql.runtime.cluster.coordinator_events import EpochTaken, LeaseHeld, SinkOpened
-from fsql.runtime.cluster.coordinator_node import CoordinatorNode
-from fsql.runtime.cluster.delivery import DeliveryOption
+from fsql.runtime.cluster.coordinator.events import EpochTaken, LeaseHeld, SinkOpened
+from fsql.runtime.cluster.coordinator.node import CoordinatorNode
+from fsql.runtime.cluster.delivery.option import DeliveryOption
 from fsql.runtime.cluster.frames import COORDINATOR, Begin, Frame, Heartbeat, Hello, Ready, Start
 from fsql.runtime.cluster.job_spec import JobSpec, Output, Settings
 from fsql.runtime.cluster.node import Received, TimerFired, Transmit
-from fsql.runtime.cluster.worker_events import Loaded
-from fsql.runtime.cluster.worker_node import WorkerNode
+from fsql.runtime.cluster.worker.events import Loaded
+from fsql.runtime.cluster.worker.node import WorkerNode
 from fsql.tests.queries.examples import EXAMPLES
 
 EXAMPLE = EXAMPLES["inverted_index"]

@@ -8,7 +8,7 @@ import pytest
 
 from fsql.compiler.owner_map import OwnerMap
 from fsql.compiler.owners import Owners
-from fsql.runtime.cluster.contraction import Contraction, contracted_owners, spread_owners
+from fsql.runtime.cluster.ticks.contraction import Contraction, contracted_owners, spread_owners
 from fsql.runtime.dataflow.metrics import Metrics, OperatorMetrics
 
 if TYPE_CHECKING:

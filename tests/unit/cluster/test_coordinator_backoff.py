@@ -9,13 +9,7 @@ import pytest
 from fsql.compiler.diagnostics.encoding import error_of
 from fsql.optimizer.choose import choose
 from fsql.runtime.batch import START, Root
-from fsql.runtime.cluster.backoff import (
-    DISK_FAILURES_SECONDS,
-    INVARIANT_FAILURES_MAX,
-    DiskFailures,
-    InvariantFailures,
-)
-from fsql.runtime.cluster.coordinator_events import (
+from fsql.runtime.cluster.coordinator.events import (
     EpochTaken,
     Finish,
     LeaseHeld,
@@ -26,17 +20,23 @@ from fsql.runtime.cluster.coordinator_events import (
     SinkOpened,
     TakeEpoch,
 )
-from fsql.runtime.cluster.coordinator_node import CoordinatorNode
-from fsql.runtime.cluster.delivery import DeliveryOption
+from fsql.runtime.cluster.coordinator.node import CoordinatorNode
+from fsql.runtime.cluster.delivery.option import DeliveryOption
 from fsql.runtime.cluster.frames import COORDINATOR, Begin, Goodbye, Heartbeat, Hello
 from fsql.runtime.cluster.job_spec import JobSpec, Output, Settings
+from fsql.runtime.cluster.members.restart_strategy import (
+    DISK_FAILURES_SECONDS,
+    INVARIANT_FAILURES_MAX,
+    DiskFailures,
+    InvariantFailures,
+)
 from fsql.runtime.cluster.node import Received, TimerFired, Transmit
 from fsql.tests.queries.examples import EXAMPLES
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from fsql.runtime.cluster.coordinator_events import CoordinatorEffect, CoordinatorEvent
+    from fsql.runtime.cluster.coordinator.events import CoordinatorEffect, CoordinatorEvent
 
 OUTPUT = Output(DeliveryOption.EXACTLY_ONCE, insert=0, name='table "out"')
 

@@ -6,7 +6,7 @@ import pyarrow as pa
 
 from fsql.compiler.owners import ALL_BINS_OF_ALL, BinSets
 from fsql.runtime.batch import START
-from fsql.runtime.cluster.copied_state import (
+from fsql.runtime.cluster.ticks.copied_state import (
     HAND_OVER_ROWS_MAX,
     ROWS_OF_PART,
     SNAPSHOTS_OF_COMPARISON,

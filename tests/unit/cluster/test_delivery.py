@@ -16,14 +16,14 @@ import pytest
 
 from fsql.compiler.connectors import DELIVERIES
 from fsql.runtime.batch import END, START, Batch, Root
-from fsql.runtime.cluster.delivery import (
+from fsql.runtime.cluster.delivery.delivery import (
     Bundle,
     Contents,
     Delivery,
-    DeliveryOption,
     PositionRefusedError,
     delivery_of,
 )
+from fsql.runtime.cluster.delivery.option import DeliveryOption
 from fsql.runtime.cluster.job_spec import Output
 from fsql.runtime.dataflow.barrier import DeadLetters, LateRows, Released
 from fsql.runtime.ports import DeadLetter, Release

@@ -5,8 +5,8 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any, cast
 
-from fsql.runtime.cluster.epoch_members import EpochMembers
 from fsql.runtime.cluster.frames import MemberLeft
+from fsql.runtime.cluster.members.epoch_members import EpochMembers
 
 
 def test_a_worker_stays_until_a_manifest_is_without_it() -> None:

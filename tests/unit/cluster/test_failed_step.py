@@ -13,8 +13,8 @@ from fsql.optimizer.choose import choose
 from fsql.runtime.cluster.frames import COORDINATOR, Begin, Failure, Frame, Start
 from fsql.runtime.cluster.job_spec import Settings
 from fsql.runtime.cluster.node import Received, TimerFired, Transmit
-from fsql.runtime.cluster.worker_events import ChunkRead, Loaded
-from fsql.runtime.cluster.worker_node import WorkerNode
+from fsql.runtime.cluster.worker.events import ChunkRead, Loaded
+from fsql.runtime.cluster.worker.node import WorkerNode
 from fsql.runtime.dataflow.worker import Worker
 from fsql.runtime.ports import Chunk, SourceOffset
 from fsql.tests.queries.examples import EXAMPLES

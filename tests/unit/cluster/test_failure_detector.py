@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 from fsql.runtime.batch import START
-from fsql.runtime.cluster.coordinator_events import SinkOpened
-from fsql.runtime.cluster.failure_detector import DECAY_SECONDS, Timeouts, has_computed
+from fsql.runtime.cluster.coordinator.events import SinkOpened
 from fsql.runtime.cluster.frames import COORDINATOR, Begin, Goodbye, Heartbeat, Hello
 from fsql.runtime.cluster.job_spec import Settings
+from fsql.runtime.cluster.members.failure_detector import DECAY_SECONDS, Timeouts, has_computed
 from fsql.runtime.cluster.node import Computed, Received, TimerFired, Transmit
-from fsql.runtime.cluster.worker_events import Leave, Load
-from fsql.runtime.cluster.worker_node import WorkerNode
+from fsql.runtime.cluster.worker.events import Leave, Load
+from fsql.runtime.cluster.worker.node import WorkerNode
 from fsql.tests.unit.cluster.test_coordinator_backoff import Led
 
 BASE = Settings().failure_after

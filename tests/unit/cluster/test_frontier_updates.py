@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fsql.runtime.batch import END, START, Root
-from fsql.runtime.cluster.frontier_updates import FrontierUpdates
+from fsql.runtime.cluster.coordinator.frontier_updates import FrontierUpdates
 from fsql.runtime.dataflow.messages import AckEntry, Acknowledgement, Kind, MinTime
 
 FOLD, OTHER = 1, 2

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from fsql.compiler.tick_plan import Policy
 from fsql.optimizer.choose import choose
-from fsql.runtime.cluster.coordinator_events import (
+from fsql.runtime.cluster.coordinator.events import (
     EpochTaken,
     LeaseHeld,
     LeaseLost,
@@ -14,14 +14,14 @@ from fsql.runtime.cluster.coordinator_events import (
     SinkLost,
     TakeEpoch,
 )
-from fsql.runtime.cluster.coordinator_node import CoordinatorNode
+from fsql.runtime.cluster.coordinator.node import CoordinatorNode
 from fsql.runtime.cluster.frames import Hello
 from fsql.runtime.cluster.job_spec import JobSpec, Settings
 from fsql.runtime.cluster.node import Received
 from fsql.tests.queries.examples import EXAMPLES
 
 if TYPE_CHECKING:
-    from fsql.runtime.cluster.coordinator_events import CoordinatorEffect
+    from fsql.runtime.cluster.coordinator.events import CoordinatorEffect
 
 
 def node_with_a_worker() -> tuple[CoordinatorNode, list[CoordinatorEffect]]:

@@ -17,9 +17,7 @@ import pytest
 
 from fsql.runtime.batch import Batch, Root
 from fsql.runtime.cluster.frames import CancelSnapshot, Frame, Start
-from fsql.runtime.cluster.item_sizes import ITEM_BYTES, item_bytes
-from fsql.runtime.cluster.link import Link
-from fsql.runtime.cluster.link_settings import LinkSettings
+from fsql.runtime.cluster.links.link import ITEM_BYTES, Link, LinkSettings, item_bytes
 from fsql.runtime.dataflow.invariants import InvariantError
 from fsql.runtime.dataflow.messages import Address, Message, Parcel
 

@@ -8,8 +8,8 @@ import pyarrow as pa
 import pytest
 
 from fsql.runtime.cluster.frames import Start, StatePart
-from fsql.runtime.cluster.link_settings import LinkSettings
-from fsql.runtime.cluster.links import Links
+from fsql.runtime.cluster.links.link import LinkSettings
+from fsql.runtime.cluster.links.links import Links
 from fsql.runtime.kernels.keyed.incremental_snapshot import IncrementalSnapshot
 
 if TYPE_CHECKING:

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fsql.runtime.cluster.coordinator_events import EpochTaken, LeaseHeld
-from fsql.runtime.cluster.failure_detector import LOADING_FACTOR_MAX
+from fsql.runtime.cluster.coordinator.events import EpochTaken, LeaseHeld
+from fsql.runtime.cluster.coordinator.phase import Phase
 from fsql.runtime.cluster.frames import Heartbeat
 from fsql.runtime.cluster.job_spec import Settings
+from fsql.runtime.cluster.members.failure_detector import LOADING_FACTOR_MAX
 from fsql.runtime.cluster.node import Received, TimerFired
-from fsql.runtime.cluster.phase import Phase
 from fsql.tests.unit.cluster.test_lease_lost import hello, node_with_a_worker
 
 if TYPE_CHECKING:
-    from fsql.runtime.cluster.coordinator_node import CoordinatorNode
+    from fsql.runtime.cluster.coordinator.node import CoordinatorNode
 
 AT_MOST = Settings().loading_at_most
 BEAT = Settings().failure_after / 2

@@ -13,8 +13,8 @@ from fsql.compiler.schema import Column
 from fsql.compiler.sqltypes import BIGINT
 from fsql.runtime.batch import END, TIME_START, Root, origin
 from fsql.runtime.cluster.job_spec import Settings
-from fsql.runtime.cluster.local_fronts import LocalFronts
-from fsql.runtime.cluster.manifest import Manifest, SkippedRange
+from fsql.runtime.cluster.snapshots.manifest import Manifest, SkippedRange
+from fsql.runtime.cluster.worker.local_fronts import LocalFronts
 from fsql.runtime.dataflow.resume_point import ResumePoint
 from fsql.runtime.ports import Chunk
 

@@ -11,14 +11,14 @@ from fsql.compiler.owners import Owners
 from fsql.compiler.tick_plan import Policy
 from fsql.optimizer.choose import choose
 from fsql.runtime.batch import START
-from fsql.runtime.cluster.coordinator_epoch import CoordinatorEpoch
-from fsql.runtime.cluster.coordinator_events import EpochTaken
-from fsql.runtime.cluster.delivery import DeliveryOption
+from fsql.runtime.cluster.coordinator.epoch import CoordinatorEpoch
+from fsql.runtime.cluster.coordinator.events import EpochTaken
+from fsql.runtime.cluster.delivery.option import DeliveryOption
+from fsql.runtime.cluster.delivery.shards import RowSharder, Shard
 from fsql.runtime.cluster.job_spec import JobSpec, Output, Settings
-from fsql.runtime.cluster.manifest import Manifest
-from fsql.runtime.cluster.proposed_ticks import ProposedTicks
-from fsql.runtime.cluster.shards import RowSharder, Shard
-from fsql.runtime.cluster.tick_events import Layout, TickEnded, TickProposed
+from fsql.runtime.cluster.snapshots.manifest import Manifest
+from fsql.runtime.cluster.ticks.events import Layout, TickEnded, TickProposed
+from fsql.runtime.cluster.ticks.proposed_ticks import ProposedTicks
 from fsql.tests.queries.examples import EXAMPLES
 
 ALL_TO_ONE = ((1, 0, 4096),)

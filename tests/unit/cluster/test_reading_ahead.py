@@ -12,8 +12,8 @@ from fsql.runtime.batch import Root
 from fsql.runtime.cluster.frames import COORDINATOR, Begin, Blocked, Credit, Frame, Item, Start
 from fsql.runtime.cluster.job_spec import Settings
 from fsql.runtime.cluster.node import Received, TimerFired, Transmit
-from fsql.runtime.cluster.worker_events import ChunkRead, Loaded, Resumed, Yield
-from fsql.runtime.cluster.worker_node import WorkerNode
+from fsql.runtime.cluster.worker.events import ChunkRead, Loaded, Resumed, Yield
+from fsql.runtime.cluster.worker.node import WorkerNode
 from fsql.runtime.dataflow.messages import MinTime
 from fsql.runtime.dataflow.read_ahead import BYTES_FEW
 from fsql.runtime.ports import Chunk, SourceOffset

@@ -5,14 +5,14 @@ from __future__ import annotations
 from fsql.compiler.tick_plan import Policy
 from fsql.optimizer.choose import choose
 from fsql.runtime.batch import END, START, Root
-from fsql.runtime.cluster.coordinator_events import (
+from fsql.runtime.cluster.coordinator.events import (
     ManifestCommitted,
     ManifestNotCommitted,
     SnapshotRequested,
 )
 from fsql.runtime.cluster.frames import AnnounceSnapshot, CancelSnapshot, SnapshotAnswer
 from fsql.runtime.cluster.job_spec import JobSpec
-from fsql.runtime.cluster.snapshots import EpochSnapshots, first_number
+from fsql.runtime.cluster.snapshots.epoch_snapshots import EpochSnapshots, first_number
 from fsql.tests.queries.examples import EXAMPLES
 
 NUMBER = first_number(1) + 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fsql.compiler.tick_plan import Policy
 from fsql.optimizer.choose import choose
 from fsql.runtime.batch import START
-from fsql.runtime.cluster.coordinator_events import (
+from fsql.runtime.cluster.coordinator.events import (
     CommitManifest,
     CoordinatorEvent,
     EpochTaken,
@@ -13,13 +13,13 @@ from fsql.runtime.cluster.coordinator_events import (
     ManifestCommitted,
     SinkOpened,
 )
-from fsql.runtime.cluster.coordinator_node import CoordinatorNode
-from fsql.runtime.cluster.delivery import DeliveryOption
+from fsql.runtime.cluster.coordinator.node import CoordinatorNode
+from fsql.runtime.cluster.delivery.option import DeliveryOption
 from fsql.runtime.cluster.frames import Begin, Hello
 from fsql.runtime.cluster.job_spec import JobSpec, Output, Settings
-from fsql.runtime.cluster.manifest import Manifest, SkippedRange
 from fsql.runtime.cluster.node import Received, Transmit
-from fsql.runtime.cluster.snapshots import first_number
+from fsql.runtime.cluster.snapshots.epoch_snapshots import first_number
+from fsql.runtime.cluster.snapshots.manifest import Manifest, SkippedRange
 from fsql.tests.queries.examples import EXAMPLES
 
 SKIPPED = (SkippedRange(0, (3, 0), (7, 0)),)

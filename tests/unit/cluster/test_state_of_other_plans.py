@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fsql.runtime.batch import START
-from fsql.runtime.cluster.manifest import Manifest, StateSegment, fault_of
+from fsql.runtime.cluster.snapshots.manifest import Manifest, StateSegment, fault_of
 
 POSITION = (START.time, START.origin)
 

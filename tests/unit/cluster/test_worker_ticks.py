@@ -10,10 +10,10 @@ import pyarrow as pa
 from fsql.compiler.owner_map import BINS, OwnerMap
 from fsql.compiler.owners import Owners
 from fsql.runtime.batch import START
-from fsql.runtime.cluster.copied_state import ROWS_OF_PART
 from fsql.runtime.cluster.frames import PrepareTick, StatePart, TickCopied
-from fsql.runtime.cluster.tick_events import BinsCopied
-from fsql.runtime.cluster.worker_ticks import PART_SECONDS, WorkerTicks
+from fsql.runtime.cluster.ticks.copied_state import ROWS_OF_PART
+from fsql.runtime.cluster.ticks.events import BinsCopied
+from fsql.runtime.cluster.ticks.worker_ticks import PART_SECONDS, WorkerTicks
 from fsql.runtime.kernels.keyed.incremental_snapshot import (
     NEVER,
     incremental_snapshot,

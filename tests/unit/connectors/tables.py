@@ -11,7 +11,7 @@ from fsql.compiler.schema import Column
 from fsql.compiler.sqltypes import BIGINT
 from fsql.connectors.opening import open_sink
 from fsql.runtime.batch import Root
-from fsql.runtime.cluster.delivery import DeliveryOption
+from fsql.runtime.cluster.delivery.option import DeliveryOption
 from fsql.runtime.cluster.job_spec import Output
 from fsql.runtime.dataflow.barrier import Released
 from fsql.runtime.drivers.output_writer import OutputWriter

@@ -11,7 +11,7 @@ from fsql.compiler.diagnostics import FsqlError
 from fsql.connectors.file.file_layer import FileLayer
 from fsql.connectors.file.store import FileStore
 from fsql.runtime.batch import START
-from fsql.runtime.cluster.delivery import DeliveryOption
+from fsql.runtime.cluster.delivery.option import DeliveryOption
 from fsql.runtime.sink import OpenRequest
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from fsql.connectors.live.front_log import LogWriter, segments
 from fsql.connectors.live.front_logs import LocalFrontLog
 from fsql.connectors.streams.replay import CHECKED_BYTES
-from fsql.runtime.cluster.manifest import Manifest
+from fsql.runtime.cluster.snapshots.manifest import Manifest
 from fsql.runtime.dataflow.resume_point import ResumePoint
 from fsql.runtime.hosts.front_logs import FrontLogs
 

@@ -14,7 +14,8 @@ from fsql.job.script_file import read_script
 from fsql.job.sinks import ConsumedOutput, job_consumers
 from fsql.job.sources import open_splits
 from fsql.runtime.batch import END, START, Root
-from fsql.runtime.cluster.delivery import Delivery, DeliveryOption
+from fsql.runtime.cluster.delivery.delivery import Delivery
+from fsql.runtime.cluster.delivery.option import DeliveryOption
 from fsql.runtime.dataflow.barrier import DeadLetters, LateRows, Released
 from fsql.runtime.drivers.local import Edges, LocalRun
 from fsql.runtime.sink import OpenRequest
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from fsql.job.compilation import Compiled
-    from fsql.runtime.cluster.delivery import Bundle
+    from fsql.runtime.cluster.delivery.delivery import Bundle
     from fsql.runtime.dataflow.barrier import DeadLetters, LateRows, Released
 
 SCRIPT = """\

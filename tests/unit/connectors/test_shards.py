@@ -20,7 +20,7 @@ from fsql.compiler.sqltypes import BIGINT, STRING
 from fsql.compiler.tick_plan import SinkPort
 from fsql.connectors.file.shard_files import ShardLines, shard_encoder, shard_path
 from fsql.runtime.batch import END, Batch
-from fsql.runtime.cluster.shards import RowSharder
+from fsql.runtime.cluster.delivery.shards import RowSharder
 from fsql.runtime.dataflow.barrier import Barrier, Released
 from fsql.runtime.dataflow.messages import Address, Parcel, PortKind
 from fsql.runtime.dataflow.row_encoding import RowEncoding

@@ -16,14 +16,14 @@ from fsql.compiler.lowering import lower
 from fsql.compiler.tick_plan import FoldHead
 from fsql.optimizer.choose import choose
 from fsql.runtime.batch import START, Batch, Root
-from fsql.runtime.cluster.coordinator_events import EpochTaken, LeaseHeld, Progress, SinkOpened
-from fsql.runtime.cluster.coordinator_node import CoordinatorNode
-from fsql.runtime.cluster.delivery import DeliveryOption
+from fsql.runtime.cluster.coordinator.events import EpochTaken, LeaseHeld, Progress, SinkOpened
+from fsql.runtime.cluster.coordinator.node import CoordinatorNode
+from fsql.runtime.cluster.delivery.option import DeliveryOption
 from fsql.runtime.cluster.frames import COORDINATOR, Begin, Frame, Goodbye, Hello, Ready
 from fsql.runtime.cluster.job_spec import JobSpec, Output, Settings
 from fsql.runtime.cluster.node import Received, Transmit
-from fsql.runtime.cluster.worker_events import Loaded
-from fsql.runtime.cluster.worker_node import WorkerNode
+from fsql.runtime.cluster.worker.events import Loaded
+from fsql.runtime.cluster.worker.node import WorkerNode
 from fsql.runtime.dataflow.acker import Acker
 from fsql.runtime.dataflow.barrier import Barrier
 from fsql.runtime.dataflow.invariants import InvariantError

@@ -20,8 +20,8 @@ from fsql.runtime.cluster.frames import (
 )
 from fsql.runtime.cluster.job_spec import Settings
 from fsql.runtime.cluster.node import Received, Transmit
-from fsql.runtime.cluster.worker_events import Loaded, NotStored, Store, Stored
-from fsql.runtime.cluster.worker_node import WorkerNode
+from fsql.runtime.cluster.worker.events import Loaded, NotStored, Store, Stored
+from fsql.runtime.cluster.worker.node import WorkerNode
 from fsql.runtime.dataflow.messages import MinTime
 from fsql.tests.queries.examples import EXAMPLES
 

@@ -10,7 +10,7 @@ from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.connectors.blackhole.sink import NullEncoder
 from fsql.connectors.stream_stores import NullStore
 from fsql.runtime.batch import END, START, Root
-from fsql.runtime.cluster.coordinator_events import (
+from fsql.runtime.cluster.coordinator.events import (
     CommitManifest,
     Deliver,
     Delivered,
@@ -22,10 +22,11 @@ from fsql.runtime.cluster.coordinator_events import (
     SinkLost,
     SinkOpened,
 )
-from fsql.runtime.cluster.delivery import Bundle, DeliveryOption
+from fsql.runtime.cluster.delivery.delivery import Bundle
+from fsql.runtime.cluster.delivery.option import DeliveryOption
 from fsql.runtime.cluster.frames import COORDINATOR, Heartbeat
 from fsql.runtime.cluster.job_spec import Output
-from fsql.runtime.cluster.manifest import Manifest
+from fsql.runtime.cluster.snapshots.manifest import Manifest
 from fsql.runtime.dataflow.barrier import DeadLetters
 from fsql.runtime.dataflow.metrics import Metrics
 from fsql.runtime.drivers.processes.coordinator_process import CoordinatorProcess
@@ -35,7 +36,7 @@ from fsql.runtime.wire.seal import VERSION
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from fsql.runtime.cluster.coordinator_events import CoordinatorEffect, CoordinatorEvent
+    from fsql.runtime.cluster.coordinator.events import CoordinatorEffect, CoordinatorEvent
     from fsql.runtime.hosts.ports import Steps
 
 ENDS = [Root(1, 0), Root(2, 0)]

@@ -10,7 +10,7 @@ import pytest
 
 from fsql.compiler.diagnostics import FsqlError
 from fsql.compiler.owner_map import ALL_BINS
-from fsql.runtime.cluster.manifest import Manifest, StateSegment
+from fsql.runtime.cluster.snapshots.manifest import Manifest, StateSegment
 from fsql.runtime.coordination.embedded import FILE
 from fsql.runtime.coordination.port import CoordinationUnavailableError
 from fsql.runtime.dataflow.resume_point import ResumePoint

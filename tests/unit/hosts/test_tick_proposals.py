@@ -11,7 +11,7 @@ from fsql.compiler.tick_plan import Policy
 from fsql.optimizer.choose import choose
 from fsql.runtime.batch import START, Root
 from fsql.runtime.cluster.job_spec import JobSpec
-from fsql.runtime.cluster.tick_events import Layout, TickEnded, TickProposed
+from fsql.runtime.cluster.ticks.events import Layout, TickEnded, TickProposed
 from fsql.runtime.coordination.in_memory import Ensemble, MemoryCoordination
 from fsql.runtime.coordination.lease import Lease
 from fsql.runtime.coordination.ticks import (

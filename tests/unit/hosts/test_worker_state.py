@@ -10,7 +10,7 @@ import pytest
 
 from fsql.compiler.owners import ALL_BINS_OF_ALL
 from fsql.runtime.batch import Root
-from fsql.runtime.cluster.manifest import Manifest, own_store
+from fsql.runtime.cluster.snapshots.manifest import Manifest, own_store
 from fsql.runtime.hosts.worker_state import StateFailedError, WorkerState
 from fsql.runtime.kernels.keyed.incremental_snapshot import (
     EXPIRES,

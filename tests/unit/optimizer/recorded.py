@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fsql.compiler.owner_map import BINS
-from fsql.runtime.cluster.tick_events import RecordStatistics
+from fsql.runtime.cluster.ticks.events import RecordStatistics
 from fsql.runtime.dataflow.bin_loads import EdgeLoad, HeavyKey
 from fsql.runtime.drivers.statistics_files import StatisticsFiles
 from fsql.runtime.state.local_directory import LocalDirectory

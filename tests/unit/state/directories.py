@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fsql.runtime.batch import Root
-from fsql.runtime.cluster.manifest import Manifest, StateSegment
+from fsql.runtime.cluster.snapshots.manifest import Manifest, StateSegment
 from fsql.runtime.coordination.commits import Committed, commit_snapshot
 from fsql.runtime.coordination.embedded import FILE, EmbeddedCoordination
 from fsql.runtime.dataflow.resume_point import ResumePoint

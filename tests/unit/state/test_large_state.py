@@ -11,7 +11,7 @@ import pytest
 
 from fsql.compiler.owners import Owners
 from fsql.runtime.batch import START
-from fsql.runtime.cluster.manifest import Manifest, StateSegment
+from fsql.runtime.cluster.snapshots.manifest import Manifest, StateSegment
 from fsql.runtime.kernels.keyed import incremental_snapshot as snapshot_rows
 from fsql.runtime.kernels.keyed.incremental_snapshot import (
     EXPIRES,

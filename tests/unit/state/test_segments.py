@@ -32,7 +32,7 @@ from fsql.tests.unit.state.naive_merge import (
 if TYPE_CHECKING:
     import random
 
-    from fsql.runtime.cluster.manifest import StateSegment
+    from fsql.runtime.cluster.snapshots.manifest import StateSegment
     from fsql.runtime.kernels.keyed.incremental_snapshot import IncrementalSnapshot
     from fsql.tests.unit.state.naive_merge import Row
 

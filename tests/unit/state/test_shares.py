@@ -29,7 +29,7 @@ from fsql.tests.unit.state.memory_store import MemoryStore
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from fsql.runtime.cluster.manifest import StateSegment
+    from fsql.runtime.cluster.snapshots.manifest import StateSegment
 
 KEYS = range(300)
 

@@ -12,7 +12,7 @@ import msgspec
 import pytest
 
 from fsql.compiler.owner_map import ALL_BINS
-from fsql.runtime.cluster.manifest import (
+from fsql.runtime.cluster.snapshots.manifest import (
     FORMAT,
     READ,
     Manifest,

@@ -14,7 +14,7 @@ from fsql.compiler.tick_plan import Policy
 from fsql.runtime.batch import END, START, Batch, Root
 from fsql.runtime.cluster import frames
 from fsql.runtime.cluster.frames import Begin, Frame, Goodbye, Heartbeat, Hello
-from fsql.runtime.cluster.manifest import StateSegment
+from fsql.runtime.cluster.snapshots.manifest import StateSegment
 from fsql.runtime.dataflow.messages import (
     AckEntry,
     Acknowledgement,

@@ -1,0 +1,1 @@
+"""Delivery: released rows become bundles, which sinks store in order; shards are written by workers."""

@@ -1,0 +1,1 @@
+"""Ticks: the owners of hash bins and choices of the plan change at a position, without a pause."""
