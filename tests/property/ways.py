@@ -8,7 +8,7 @@ writers are tested with the connectors.)
 from __future__ import annotations
 
 from collections import Counter
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
@@ -20,9 +20,10 @@ from fsql.compiler import logical
 from fsql.compiler.lowering.job import lower
 from fsql.compiler.plan_choices import PlanChoices, choices_of, with_choices
 from fsql.optimizer.choose import choose
-from fsql.runtime import few_rows, order
+from fsql.runtime import order
 from fsql.runtime.drivers import in_memory
 from fsql.runtime.model.run import run
+from fsql.tests.property.twins import few_row_limits
 from fsql.tests.reference.lines import json_text, line
 from fsql.tests.reference.oracle import evaluate_job
 
@@ -132,8 +133,11 @@ class Schedule:
     @contextmanager
     def thresholds(self) -> Iterator[None]:
         """Let stages treat few rows as many, and folds few rows as large batches, unless `few_rows`."""
-        few, large = (few_rows.FEW_ROWS, order.LARGE_ROWS) if self.few_rows else (0, 1)
-        with patch.object(few_rows, "FEW_ROWS", few), patch.object(order, "LARGE_ROWS", large):
+        with ExitStack() as patches:
+            if not self.few_rows:
+                patches.enter_context(patch.object(order, "LARGE_ROWS", 1))
+                for limit in few_row_limits():
+                    patches.enter_context(patch(limit, 0))
             yield
 
 

@@ -86,9 +86,9 @@ class IntegerKeys:
     Cost of `find`: about 50 ns a row, and 100 for a new key; up to `few_rows` rows are looked up one by one.
     """
 
-    def __init__(self, columns: int, few_rows: int = FEW_ROWS) -> None:
+    def __init__(self, columns: int, few_rows: int | None = None) -> None:
         """Begin without keys, which have this number of columns; `few_rows` affects speed only."""
-        self._few_rows = few_rows
+        self._few_rows = FEW_ROWS if few_rows is None else few_rows
         self._factor = _FACTOR
         """Determines the hash function; odd."""
         self._cells = np.full(_CELLS_MIN, _EMPTY)

@@ -75,9 +75,9 @@ class SlotTable:
     value that was not in the dictionary of the previous batch.
     """
 
-    def __init__(self, few_rows: int = FEW_ROWS_IN_C) -> None:
+    def __init__(self, few_rows: int | None = None) -> None:
         """Start without keys; `few_rows` affects speed only."""
-        self._few_rows = few_rows
+        self._few_rows = FEW_ROWS_IN_C if few_rows is None else few_rows
         self._slot_of: dict[object, int] = {}
         self._key_of: list[object] = []
         """The Python value of the key of each slot, `_FREED` for a slot whose key is not one."""

@@ -280,12 +280,12 @@ class RegisterResult(NamedTuple):
     changes: RegisterChanges
 
 
-def pass_registers(coming: NewRanks, skipped: int, few_rows: int = FEW_ROWS) -> RegisterResult:
+def pass_registers(coming: NewRanks, skipped: int, few_rows: int | None = None) -> RegisterResult:
     """Pass ranks through the registers; the changes are those of the registers from `skipped` on.
 
     `few_rows` affects speed only.
     """
-    few = len(coming.rank) <= few_rows
+    few = len(coming.rank) <= (FEW_ROWS if few_rows is None else few_rows)
     return _pass_one_by_one(coming, skipped) if few else _pass_together(coming, skipped)
 
 
