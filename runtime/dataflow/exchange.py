@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from fsql.compiler.tick_plan import ToFold
     from fsql.runtime.arrays import Ints
     from fsql.runtime.dataflow.bin_loads import BinLoads
-    from fsql.runtime.dataflow.layout_change import Routing
+    from fsql.runtime.dataflow.routing import Routing
     from fsql.runtime.dataflow.stage_pipelines import StagePipelines
 
     Hashes = NDArray[np.uint32]

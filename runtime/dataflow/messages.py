@@ -65,7 +65,7 @@ class Parcel:
     """Rows in flight.
 
     `repairs` says that a fold sends them to correct earlier output.  `moved` says that a change of owners is
-    under way, and that their keys have moved to the receiver (`layout_change`).
+    under way, and that their keys have moved to the receiver (`routing`).
     """
 
     to: Address

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from fsql.compiler.owners import Owners
     from fsql.compiler.tick_plan import TickPlan
     from fsql.runtime.batch import Batch
-    from fsql.runtime.dataflow.layout_change import Routing
+    from fsql.runtime.dataflow.routing import Routing
     from fsql.runtime.dataflow.stage_pipelines import StagePipelines
 
 

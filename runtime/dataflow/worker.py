@@ -16,7 +16,6 @@ from fsql.runtime.batch import START, Batch
 from fsql.runtime.dataflow.exchange import Exchange
 from fsql.runtime.dataflow.foreign_state import ForeignState
 from fsql.runtime.dataflow.invariants import check_operators
-from fsql.runtime.dataflow.layout_change import FrontRows, LayoutChange, Routing, is_beyond
 from fsql.runtime.dataflow.messages import (
     AckEntry,
     Address,
@@ -29,6 +28,7 @@ from fsql.runtime.dataflow.messages import (
 )
 from fsql.runtime.dataflow.outbox import BARRIER, Effect, Outbox, SendMessage
 from fsql.runtime.dataflow.rebalancing import Rebalancing
+from fsql.runtime.dataflow.routing import FrontRows, LayoutChange, Routing, is_beyond
 from fsql.runtime.dataflow.shard_exchange import ShardExchange
 from fsql.runtime.dataflow.stage_pipeline import Instrumentation, uninstrumented
 from fsql.runtime.dataflow.stage_pipelines import StagePipelines
@@ -94,9 +94,7 @@ class Worker:
         Return the messages to other workers, which can begin meanwhile.
         """
         rows = FrontRows(front, ordinal, *front.take(chunk, source_offset))
-        if self.change is not None and not self.change.switched:
-            rows = self.change.defer(rows)
-        self._enter(rows)
+        self._enter(self._routing.before_change(rows))
         return self._outbox.take_for_workers()
 
     def _enter(self, rows: FrontRows) -> None:
@@ -128,12 +126,10 @@ class Worker:
 
     def waits(self, front: Front) -> bool:
         """Return whether a front must not read: its rows are deferred, or another worker continues it."""
-        change = self.change
-        return change is not None and (front.number in change.deferred or change.has_left(front))
+        return self._routing.waits(front)
 
     def _promise(self, front: Front) -> Promise:
-        change = self.change
-        return Promise(front.number, front.promised if change is None else change.promise_of(front))
+        return Promise(front.number, self._routing.promise_of(front))
 
     def receive(self, message: Message) -> list[Effect]:
         """Process a message from another worker.
@@ -142,7 +138,7 @@ class Worker:
             InvariantError: if its root in the ack table is not its least root.
         """
         message.check()
-        if self.change is not None and self.change.defers(message):
+        if self._routing.defers(message):
             return []
         self._calls.append((message.parcel, None))
         stage = message.parcel.to.stage
@@ -157,10 +153,7 @@ class Worker:
 
     def _follow(self, stage: int, root: Root) -> None:
         """Advance a fold to `root`, or to the position of a change of owners that holds it back."""
-        change = self.change
-        if change is not None and change.holds_back and root > change.position:
-            change.min_times[stage] = root
-            root = max(change.position, self.folds[stage].min_time_of_input)
+        root = self._routing.limit(stage, root, self.folds[stage].min_time_of_input)
         self._outbox.used.add(stage)
         self._forward(stage, self._timed.advance[stage](root))
 
@@ -219,7 +212,7 @@ class Worker:
         for fold in self.folds.values():
             fold.snapshots.cancel()
 
-    # Changes of owners: see `layout_change`.
+    # Changes of owners: see `routing`.
 
     @property
     def owners(self) -> Owners:
@@ -244,28 +237,23 @@ class Worker:
         `fronts` are those of the worker; it agrees only if none has read or promised anything at or above the
         position.  Other workers continue those with the numbers `leaving`.
         """
-        assert self.change is None
         if any(is_beyond(position, front) for front in fronts) or not self.announce(position):
             return False
         for front in fronts:
             front.remember_next()
         change = self.owners, owners, self._number, choices, leaving
-        self._routing.change = LayoutChange(position, *change)
+        self._routing.begin(LayoutChange(position, *change))
         return True
 
     def cancel_change(self, fronts: Iterable[Front]) -> list[Effect]:
         """Cancel a change that has not been switched to, and its snapshot."""
-        assert self.change is not None
-        assert not self.change.switched
+        change = self._routing.cancel()
         self.cancel()
-        change, self._routing.change = self.change, None
         return self._process_deferred(change, fronts)
 
     def switch(self, fronts: Iterable[Front]) -> list[Effect]:
         """From now on send rows at or above the position to the new owners, by the new plan."""
-        change = self.change
-        assert change is not None
-        change.switched = True
+        change = self._routing.switch()
         self.pipelines.change(change.position, change.choices)
         for stage, output in self._timed.change_policies(change.position, change.choices):
             self._forward(stage, output)
@@ -284,24 +272,23 @@ class Worker:
         return [*effects, *(self._promise(front) for front in fronts)]
 
     def _follow_all(self, change: LayoutChange) -> None:
-        min_times, change.min_times = change.min_times, {}
-        for stage, root in sorted(min_times.items()):
+        for stage, root in change.take_min_times():
             self._follow(stage, root)
 
     def release_bins(self) -> list[Effect]:
         """Release the bins that were handed over; `foreign.collect` drops their state later."""
-        assert self.change is not None
-        owned = self.change.owners.bins_of(self._number)
-        self.foreign.release(all_of_sets(self.change.outgoing.values()), owned)
-        self.change.released = True
+        change = self._routing.under_way
+        owned = change.owners.bins_of(self._number)
+        self.foreign.release(all_of_sets(change.outgoing.values()), owned)
+        change.released = True
         self._outbox.used.update(self.folds)
-        self._follow_all(self.change)
+        self._follow_all(change)
         return self._finish_step()
 
     @property
     def has_switched(self) -> bool:
         """Return whether a change of owners is under way that has been switched to."""
-        return self.change is not None and self.change.switched
+        return self._routing.has_switched
 
     @property
     def may_adopt(self) -> bool:
@@ -313,8 +300,7 @@ class Worker:
 
         `holds` has for each stage of a fold with such bins the id of their hold in the ack table.
         """
-        change = self.change
-        assert change is not None
+        change = self._routing.under_way
         assert self.may_adopt
         assert not change.adopted
         change.adopted = True
@@ -331,8 +317,7 @@ class Worker:
 
     def complete_change(self) -> None:
         """End the change: all have adopted, and nothing below its position is in flight."""
-        assert self.change is not None
-        self._routing = Routing(self.change.owners, self._routing.exchanges)
+        self._routing = self._routing.completed()
         self.pipelines.complete_change()
         self.foreign.on_completed()
 
@@ -352,8 +337,7 @@ class Worker:
             parcel, rows = self._calls.popleft()
             assert parcel.batch is not None
             batch = parcel.batch if rows is None else parcel.batch.take(rows)
-            if parcel.moved and self.change is not None and not self.change.adopted:
-                self.change.queue(parcel.to, batch)
+            if self._routing.queues(parcel, batch):
                 continue
             if parcel.to.stage not in self.folds:  # rows of a front of another worker
                 self._run(parcel.to.stage, [batch], repairs=False)

@@ -13,7 +13,7 @@ from fsql.runtime.cluster.ticks.worker_ticks import FrontMoves
 from fsql.runtime.cluster.worker.local_fronts import LocalFronts
 from fsql.runtime.cluster.worker.node import WorkerNode
 from fsql.runtime.dataflow.front import Front
-from fsql.runtime.dataflow.layout_change import LayoutChange
+from fsql.runtime.dataflow.routing import LayoutChange
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from fsql.runtime.dataflow.layout_change import LayoutChange, Routing
 from fsql.runtime.dataflow.messages import AckEntry, Acknowledgement, Kind
 from fsql.runtime.dataflow.outbox import Outbox
 from fsql.runtime.dataflow.rebalancing import Rebalancing
+from fsql.runtime.dataflow.routing import LayoutChange, Routing
 from fsql.tests.simulation.mutants_of_fronts import show_broken_invariants
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from fsql.runtime.cluster.ticks.proposed_ticks import ProposedTicks
 from fsql.runtime.cluster.ticks.worker_ticks import WorkerTicks
 from fsql.runtime.dataflow.applied_rows import AppliedRows
 from fsql.runtime.dataflow.fold import Fold
-from fsql.runtime.dataflow.layout_change import LayoutChange, Routing
+from fsql.runtime.dataflow.routing import LayoutChange, Routing
 from fsql.runtime.dataflow.worker import Worker
 from fsql.runtime.kernels.keyed.slot_snapshots import SlotSnapshots
 from fsql.runtime.state.segments import StateSegments

@@ -7,7 +7,7 @@ Fronts move as `front_moves` says.
     StatePart         stage it: load it where no kernel reads it yet
     snapshots         their changes to these bins are sent to the new owners as well, once they are stored;
                       when these are few, the worker is prepared
-    AnnounceSnapshot  with the tick: agree to the position (`WorkerSnapshots`, `layout_change`)
+    AnnounceSnapshot  with the tick: agree to the position (`WorkerSnapshots`, `routing`)
     Switch            rows from the position on go to the new owners, by the new plan
     the snapshot      is taken when min time has reached the position: send its changes as the last part, and
                       release the bins

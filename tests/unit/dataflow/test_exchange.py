@@ -14,7 +14,7 @@ from fsql.compiler.tick_plan import TickPlan, ToFold
 from fsql.runtime.batch import START, Batch, Root
 from fsql.runtime.dataflow.bin_loads import BinLoads
 from fsql.runtime.dataflow.exchange import Exchange
-from fsql.runtime.dataflow.layout_change import Routing
+from fsql.runtime.dataflow.routing import Routing
 from fsql.runtime.dataflow.stage_pipeline import uninstrumented
 from fsql.runtime.dataflow.stage_pipelines import StagePipelines
 from fsql.runtime.order import below

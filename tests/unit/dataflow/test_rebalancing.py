@@ -17,8 +17,8 @@ from fsql.job.script_file import script_of_text
 from fsql.optimizer.choose import choose
 from fsql.runtime.arrow_types import to_arrow
 from fsql.runtime.batch import Batch, Root
-from fsql.runtime.dataflow.layout_change import LayoutChange, Routing
 from fsql.runtime.dataflow.rebalancing import Rebalancing
+from fsql.runtime.dataflow.routing import LayoutChange, Routing
 from fsql.runtime.dataflow.stage_pipeline import uninstrumented
 from fsql.runtime.dataflow.stage_pipelines import StagePipelines
 

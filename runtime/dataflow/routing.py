@@ -1,4 +1,7 @@
-"""A change of owners and plan choices at a position, as one worker carries it out while rows flow.
+"""Routing: which worker owns each key, also while owners and plan choices change at a position.
+
+A worker asks its `Routing` about each chunk, message, promise and min time; only `Routing` knows whether a
+change is under way (`LayoutChange`).
 
 Contract.  Bins have new owners for rows with roots at or above `position`, in some exchanges or in all.  A
 sender looks up the owner in an exchange as of the root of the row, so the undo of a row takes the same route.
@@ -38,7 +41,7 @@ if TYPE_CHECKING:
     from fsql.runtime.arrays import Bools, Ints
     from fsql.runtime.batch import Batch, Root
     from fsql.runtime.dataflow.front import Front
-    from fsql.runtime.dataflow.messages import Address, Message
+    from fsql.runtime.dataflow.messages import Address, Message, Parcel
     from fsql.runtime.ports import DeadLetter
 
     Hashes = NDArray[np.uint32]
@@ -66,6 +69,76 @@ class Routing:
         maps = {name: owners.of(name) for name in exchanges.values()}
         tables = {of: _ExchangeOwners(of) for of in set(maps.values())}
         self._tables = {stage: tables[maps[name]] for stage, name in exchanges.items()}
+
+    # While nothing changes, rows, messages, promises and min times pass as they are.
+
+    def before_change(self, rows: FrontRows) -> FrontRows:
+        """Return the rows of a front that are processed now; the others are kept until the switch."""
+        change = self.change
+        return rows if change is None or change.switched else change.defer(rows)
+
+    def defers(self, message: Message) -> bool:
+        """Return whether a message has to wait until the worker knows whether owners change."""
+        return self.change is not None and self.change.defers(message)
+
+    def queues(self, parcel: Parcel, batch: Batch) -> bool:
+        """Return whether rows wait until their bins are adopted; if so, keep them."""
+        change = self.change
+        if not parcel.moved or change is None or change.adopted:
+            return False
+        change.queue(parcel.to, batch)
+        return True
+
+    def waits(self, front: Front) -> bool:
+        """Return whether a front must not read: its rows are deferred, or another worker continues it."""
+        change = self.change
+        return change is not None and (front.number in change.deferred or change.has_left(front))
+
+    def promise_of(self, front: Front) -> Root:
+        """Return what a front may promise now."""
+        return front.promised if self.change is None else self.change.promise_of(front)
+
+    def limit(self, stage: int, root: Root, reached: Root) -> Root:
+        """Return how far a fold may advance that has `reached` a root, and is told to advance to `root`."""
+        change = self.change
+        if change is None or not change.holds_back or root <= change.position:
+            return root
+        change.min_times[stage] = root
+        return max(change.position, reached)
+
+    # The steps of a change.
+
+    @property
+    def under_way(self) -> LayoutChange:
+        """Return the change that is under way; there must be one."""
+        assert self.change is not None
+        return self.change
+
+    @property
+    def has_switched(self) -> bool:
+        """Return whether a change is under way that has been switched to."""
+        return self.change is not None and self.change.switched
+
+    def begin(self, change: LayoutChange) -> None:
+        """Announce a change."""
+        assert self.change is None
+        self.change = change
+
+    def switch(self) -> LayoutChange:
+        """Use the new owners for rows at or above the position."""
+        change = self.under_way
+        change.switched = True
+        return change
+
+    def cancel(self) -> LayoutChange:
+        """Forget a change that has not been switched to, and return it."""
+        change, self.change = self.under_way, None
+        assert not change.switched
+        return change
+
+    def completed(self) -> Routing:
+        """Return the routing by the new owners."""
+        return Routing(self.under_way.owners, self.exchanges)
 
     def only_owner(self, stage: int) -> int | None:
         """Return the worker that owns all keys of a fold; None if there are several, or owners change."""
@@ -201,6 +274,11 @@ class LayoutChange:
             front = rows.front
             self.deferred[front.number] = FrontRows(front, rows.ordinal, rest, later)
         return FrontRows(rows.front, rows.ordinal, batch, letters)
+
+    def take_min_times(self) -> list[tuple[int, Root]]:
+        """Return the min times that were held back, by stage, and forget them."""
+        min_times, self.min_times = self.min_times, {}
+        return sorted(min_times.items())
 
     def take_deferred(self, fronts: Iterable[Front]) -> list[FrontRows]:
         """Return the deferred rows; after the switch, drop those of fronts that leave, and stop these."""
