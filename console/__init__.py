@@ -36,5 +36,5 @@
 | `machines`                                           | the agents of other machines                       |
 | `state_of_job`                                       | the state directory that a command names           |
 | `shell_command`, `shell`                             | `fsql shell`                                       |
-| `top`, `project`                                     | `fsql top`; projects                               |
+| `top`, `web`, `project`                              | `fsql top`; `fsql ui`; projects                    |
 """

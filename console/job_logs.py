@@ -49,12 +49,18 @@ def _lines(job: JobDirectory, offset: int) -> Iterator[tuple[str, int]]:
             yield data.decode(errors="replace").rstrip("\n"), offset
 
 
-def _format(line: str, *, as_json: bool) -> str:
+def event_of(line: str) -> dict[str, Any] | None:
+    """Return the fields of an event of a job, None if a line is none."""
     try:
         fields = json.loads(line)
-    except ValueError:
-        fields = None
-    if not _is_event(fields):
+    except (ValueError, RecursionError):
+        return None
+    return fields if _is_event(fields) else None
+
+
+def _format(line: str, *, as_json: bool) -> str:
+    fields = event_of(line)
+    if fields is None:
         return json.dumps({"ts": None, "event": "output", "line": line}) if as_json else line
     if as_json:
         return line

@@ -41,6 +41,7 @@ SLOW = (
     "property",
     "simulation",
     "spark",
+    "ui",
     "unit/drivers/test_launcher.py",
     "unit/kernels/test_loaded_keys.py",
     "zookeeper",

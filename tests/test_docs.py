@@ -107,6 +107,7 @@ IN_NO_CASE = {
     "E644": "a machine without Java; tests/zookeeper/test_server.py has it",
     "E645": "a port in use; tests/zookeeper/test_server.py has it",
     "E646": "a key directory; tests/unit/drivers/test_curve_keys.py makes some",
+    "E671": "a port in use; tests/ui/test_command.py has it",
     "E701": "a settings file; tests/cli/test_settings.py has it",
     "E702": "a settings file; tests/cli/test_settings.py has it",
     "E703": "a settings file; tests/cli/test_settings.py has it",

@@ -307,4 +307,11 @@ CLUSTER_ROWS: Final[tuple[Row, ...]] = (
         "Install the packages with the extra of fsql: `pip install 'fsql[connect]'`.",
         "fsql stats orders --spark --master sc://spark1:15002  # without these packages",
     ),
+    (
+        "E671",
+        "page cannot be served",
+        "A package for `fsql ui` is not installed, or the port is in use.",
+        "Install fsql with the extra: `pip install 'fsql[ui]'`. Leave out `--port`: a free one is taken.",
+        "fsql ui --port 80  # which only the administrator may use",
+    ),
 )

@@ -86,12 +86,17 @@ class Sampler:
         """
         if name is not None:
             self._cluster.find_job(name)
+        jobs, rates = self.take_jobs()
+        chosen = next((job for job in jobs if name in {None, job.deployment.name}), None)
+        details = None if chosen is None else details_of(chosen)
+        return Sample(jobs, rates, chosen, details)
+
+    def take_jobs(self) -> tuple[tuple[JobView, ...], dict[str, dict[str, float]]]:
+        """Return all jobs by name, and their rates by job id."""
         jobs = tuple(views(self._cluster))
         for job in jobs:
             self._measure(job)
-        chosen = next((job for job in jobs if name in {None, job.deployment.name}), None)
-        details = None if chosen is None else details_of(chosen)
-        return Sample(jobs, dict(self._rates), chosen, details)
+        return jobs, dict(self._rates)
 
     def _measure(self, job: JobView) -> None:
         """Compute the rates of a job from its last two reports; they remain until there is a newer one."""

@@ -56,6 +56,7 @@ Commands:
   test           Run the tests of scripts.
   tick           Change owners of keys, or the plan, while a job runs.
   top            Watch the jobs.
+  ui             Show the jobs in the browser.
   up             Start the agent that keeps deployed jobs running.
   worker         Join a run as a worker.
   zookeeper      Run a ZooKeeper server on this machine.

@@ -1,0 +1,125 @@
+"""The pages in Chromium, with a job that runs: what they show, and that a killed worker comes back."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from playwright.sync_api import expect, sync_playwright
+
+from fsql.tests.deployment.cluster import TestCluster, kill
+from fsql.tests.ui.chromium import chromium
+from fsql.tests.ui.served_page import ServedPage
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from playwright.sync_api import Browser, Page
+
+WAIT_MS = 120_000
+SCRIPT = """\
+CREATE TABLE clicks (page STRING, amount BIGINT) WITH (
+  'connector' = 'datagen', 'rows-per-second' = '200', 'fields.amount.min' = '1', 'fields.amount.max' = '9',
+  'fields.page.length' = '1'
+);
+CREATE TABLE totals (page STRING, clicks BIGINT, PRIMARY KEY (page) NOT ENFORCED)
+WITH ('connector' = 'file', 'path' = 'totals.jsonl', 'changes' = 'upsert');
+INSERT INTO totals SELECT page, COUNT(*) AS clicks FROM clicks GROUP BY page;
+"""
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestCluster]:
+    """A cluster with a job of two workers."""
+    folder = tmp_path_factory.mktemp("pages")
+    found = TestCluster(folder / "cluster")
+    found.call("up", "--quiet")
+    (folder / "clicks.sql").write_text(SCRIPT)
+    found.call("deploy", folder / "clicks.sql", "--workers", "2", "--tick", "1", "--quiet")
+    yield found
+    found.close()
+
+
+@pytest.fixture(scope="module")
+def served(cluster: TestCluster) -> Iterator[ServedPage]:
+    with ServedPage(cluster.path) as page:
+        yield page
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(
+            executable_path=chromium(), args=["--no-sandbox", "--disable-dev-shm-usage"]
+        )
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def page(browser: Browser, served: ServedPage) -> Iterator[Page]:
+    """A page with a session; what its script reports is an error of the test."""
+    context = browser.new_context(viewport={"width": 1280, "height": 900})
+    context.set_default_timeout(WAIT_MS)
+    found = context.new_page()
+    problems: list[str] = []
+    found.on("pageerror", lambda error: problems.append(str(error)))
+    found.on("console", lambda said: problems.append(said.text) if said.type == "error" else None)
+    found.goto(served.url)
+    yield found
+    context.close()
+    assert problems == []
+
+
+def test_a_killed_worker_comes_back(page: Page, cluster: TestCluster) -> None:
+    expect.set_options(timeout=WAIT_MS)
+    card = page.locator(".job", has_text="clicks")
+    expect(card.locator(".pill")).to_have_text("running")
+    assert "token" not in page.url
+    card.get_by_role("link", name="clicks").click()
+    nodes = page.locator(".node h3")
+    expect(nodes).to_have_text(["clicks", "Group by page", "totals"])
+    expect(page.locator(".node.source .load")).to_contain_text("rows/s")
+    page.get_by_role("link", name="History").click()
+    expect(page.locator(".past .good").first).to_contain_text("epoch 1")
+    cluster.wait_for_snapshot("clicks")
+    kill(cluster.processes("worker")[0])
+    expect(page.locator(".past .good").first).to_contain_text("epoch 2")
+    expect(page.locator("h1 .pill")).to_have_text("running")
+    facts = page.locator(".facts-line")
+    expect(facts).to_contain_text("recoveries1")
+    page.get_by_role("link", name="Operators").click()
+    expect(page.get_by_role("row", name="worker 0 coordinator")).to_be_visible()
+    page.get_by_role("link", name="Log").click()
+    expect(page.locator(".log")).to_contain_text("running")
+
+
+def test_keys_reach_everything_and_stopping_asks_first(page: Page, cluster: TestCluster) -> None:
+    page.keyboard.press("Tab")
+    expect(page.locator(":focus")).to_have_text("Skip to content")
+    page.keyboard.press("Enter")
+    page.get_by_role("link", name="clicks").focus()
+    page.keyboard.press("Enter")
+    page.get_by_role("link", name="Graph").focus()
+    page.keyboard.press("ArrowRight")
+    expect(page.locator(":focus")).to_have_text("Operators")
+    page.get_by_role("button", name="Stop").press("Enter")
+    expect(page.get_by_role("dialog")).to_contain_text("Stop clicks?")
+    page.keyboard.press("Escape")
+    assert cluster.status("clicks")["state"] == "running"
+    page.get_by_role("button", name="Stop").click()
+    page.get_by_role("button", name="Stop it").click()
+    expect(page.locator("h1 .pill")).to_have_text("stopped")
+    page.get_by_role("button", name="Start", exact=True).click()
+    page.get_by_role("button", name="Start it").click()
+    expect(page.locator("h1 .pill")).to_have_text("running")
+
+
+@pytest.mark.parametrize("width", [400, 900, 1500])
+def test_no_page_is_wider_than_its_window(page: Page, width: int) -> None:
+    page.set_viewport_size({"width": width, "height": 800})
+    page.get_by_role("link", name="clicks").click()
+    for name in ("Operators", "History", "Rows not taken", "Log", "Script", "Graph"):
+        page.get_by_role("link", name=name).click()
+        expect(page.locator(".panel").first).to_be_visible()
+        assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
