@@ -61,7 +61,7 @@ MESSAGE_METADATA: Final = {
 }
 """The metadata of messages of topics, each with the types of columns for it, without their parameters.
 
-The names are those of Flink, except `key`.
+The names are those that scripts use, except `key`.
 """
 _PARTITION: Final = "partition:"
 KEY_FORMAT: Final = "key.format"

@@ -22,7 +22,7 @@ CATALOG: Final = "default_catalog"
 DATABASE: Final = "default_database"
 
 _PUBLIC: Final = "public"
-"""What the default database is called in PostgreSQL."""
+"""Another name of the default database."""
 _ONE_CATALOG: Final = "a script declares all tables that it uses"
 _Named = (
     syntax.CreateTable

@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Final
 from fsql.compiler.binder.script import NO_ORDINALS, bind
 from fsql.compiler.databases import without_databases
 from fsql.compiler.declared_types import with_declared_types
-from fsql.compiler.dialects.arroyo.window_values import with_window_values
-from fsql.compiler.dialects.standard_forms import with_standard_forms
+from fsql.compiler.dialects.standard_forms import with_standard_forms, with_standard_windows
 from fsql.compiler.dialects.standard_options import with_standard_options
 from fsql.compiler.hinted_options import declare_hinted
 from fsql.compiler.inferred_columns import declare_files
@@ -90,7 +89,7 @@ def compile_script(
         own = len(script.statements)
         script = replace(whole, statements=(*whole.statements[own:], *whole.statements[:own]))
     script = with_standard_forms(script)
-    script = with_window_values(without_databases(with_declared_types(script)))
+    script = with_standard_windows(without_databases(with_declared_types(script)))
     script = declare_files(declare_hinted(script, declared), declared)
     script = with_standard_options(script)
     bound = bind(script, declared, ordinals, surroundings)

@@ -38,6 +38,30 @@ ORACLE_MAY_IMPORT = (
     "fsql.tests.reference",
 )
 
+OTHER_SYSTEMS = re.compile(
+    r"flink|ksql|postgres|risingwave|arroyo|feldera|spark|snowflake|bigquery|clickhouse|duckdb|mysql"
+    r"|databricks|trino|redshift|calcite|\bhive\b",
+    re.IGNORECASE,
+)
+NAME_OTHER_SYSTEMS = {
+    # What is said to users: messages and pages of the manual.
+    "compiler/diagnostics/codes_cluster.py",
+    "compiler/diagnostics/codes_data.py",
+    "compiler/diagnostics/codes_meaning.py",
+    "compiler/diagnostics/codes_names.py",
+    "compiler/functions/manual/arrays.py",
+    "compiler/functions/manual/encodings.py",
+    "compiler/functions/manual/json.py",
+    "compiler/functions/manual/texts.py",
+    "compiler/functions/manual/times.py",
+    # The families of patterns, whose names messages say.
+    "compiler/functions/read_patterns.py",
+    "compiler/functions/template_patterns.py",
+    "compiler/functions/time_pattern_families.py",
+    "compiler/functions/time_patterns.py",
+}
+"""The files of the compiler outside of `dialects` that may name another system; the list may only shrink."""
+
 
 def sources(pattern: str = "*.py") -> list[Path]:
     listed = subprocess.run(
@@ -78,6 +102,16 @@ def test_the_oracle_shares_nothing_with_what_it_judges() -> None:
                 if not any(str(name).startswith(ORACLE_MAY_IMPORT) for name in names):
                     found.append(f"{path.name}: {node.module}")
     assert found == []
+
+
+def test_other_systems_are_named_at_home_only() -> None:
+    named = {
+        str(path.relative_to(ROOT))
+        for path in sources("compiler/*.py")
+        if "dialects" not in path.parts
+        and OTHER_SYSTEMS.search(path.read_text().replace("fsql.compiler.dialects", ""))
+    }
+    assert named == NAME_OTHER_SYSTEMS
 
 
 def test_every_package_of_the_root_is_in_the_wheel() -> None:

@@ -278,7 +278,7 @@ class FromBinder:
         elif inner:
             joined = self._join(left, right, on, clause.span, keyed=False)
         else:
-            # Queries of streams of ksqlDB end with EMIT CHANGES, and none of their rows is retracted.
+            # Queries of streams may end with EMIT CHANGES, and none of their rows is retracted.
             own = self if clause.within is None else replace(self, changes=False)
             joined = own._outer_join(kind, left, right, on, clause.span)  # noqa: SLF001 - of this class
         assert joined is not None, "without an equality, the key is a constant"

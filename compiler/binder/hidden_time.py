@@ -1,4 +1,4 @@
-"""Event time that has no name, which views pass on: the option `timestamp` of ksqlDB declares it.
+"""Event time that has no name, which views pass on: the option `timestamp` declares it.
 
 A SELECT of a view has it as its last column, behind what is selected:
 

@@ -143,7 +143,7 @@ def _without_last(plan: Plan, last: bool) -> Plan:  # noqa: FBT001
 
 
 def _distinct_names(names: Sequence[str]) -> list[str]:
-    """Return the names of a result; repeated ones get a number, as in Flink: k, k0, k1."""
+    """Return the names of a result; repeated ones get a number: k, k0, k1."""
     made: list[str] = []
     taken = set(names)
     following: dict[str, int] = {}
@@ -355,7 +355,7 @@ def _cast_to_column(
 ) -> Expression:
     """Return the expression as a value of the table's column; numbers are cast, and fail out of range.
 
-    As in Flink, a time is cast to its date and to its time of day.
+    A time is cast to its date and to its time of day.
 
     Raises:
         Refusal: E210, E211.

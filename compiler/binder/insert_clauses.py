@@ -83,7 +83,7 @@ def static_values(insert: syntax.Insert, table: TableEntry, context: Context) ->
 
 
 def _static_value(written: syntax.Expression, type_: SqlType, context: Context) -> Given:
-    """Return a value of PARTITION; a text is converted to the type of its column, as in Flink."""
+    """Return a value of PARTITION; a text is converted to the type of its column."""
     binder = ExpressionBinder(
         Scope(((),)), "PARTITION", context.source_spans, context.functions, context.zone
     )

@@ -45,7 +45,7 @@ class Item:
 
     A `derived_name` is that of a part, such as the function: see `item_names`.
     One that was `refused` is NULL, and no other part of the SELECT can refer to it.  `join_name` is the name
-    that ksqlDB gives a column of a join, if that is another one.
+    that a column of a join also has, if that is another one.
     """
 
     expression: Expression
@@ -116,7 +116,7 @@ def _item(binder: ExpressionBinder, written: syntax.SelectItem, *, position: int
 
 
 def _join_name_of(binder: ExpressionBinder, reference: syntax.ColumnReference) -> str | None:
-    """Return the name of ksqlDB for a column: with that of its relation if several have such a column."""
+    """Return the other name of a column: with that of its relation if several have such a column."""
     name = reference.parts[-1]
     found = binder.scope.find(name)
     if not found or len(reference.parts) > 2:
@@ -130,7 +130,7 @@ def _join_name_of(binder: ExpressionBinder, reference: syntax.ColumnReference) -
 
 
 def _with_relation(field: Field) -> str | None:
-    """Return the name that a column has in `*` of a join in ksqlDB."""
+    """Return the other name that a column has in `*` of a join."""
     return field.qualifier and f"{field.qualifier}_{field.join_name or field.name}"
 
 
@@ -140,7 +140,7 @@ def _name_in_star(binder: ExpressionBinder, field: Field) -> str | None:
 
 
 def _name_of(binder: ExpressionBinder, reference: syntax.ColumnReference) -> str:
-    """Return the name of a column or field as declared; that of a time of ksqlDB as written."""
+    """Return the name of a column or field as declared; that of a time that is no column as written."""
     if not binder.scope.find(reference.parts[-1]) and pseudo_column(binder.scope, reference):
         return reference.parts[-1].name
     found, inside = binder.resolve(reference)
@@ -154,7 +154,7 @@ def _name_of(binder: ExpressionBinder, reference: syntax.ColumnReference) -> str
 
 
 class _StarColumn(NamedTuple):
-    """A column of `*`: its name, that in ksqlDB if it is another one, and the name of its relation."""
+    """A column of `*`: its name, the one that it also has by a join, and the name of its relation."""
 
     name: str
     expression: Expression
@@ -294,7 +294,7 @@ def _item_meant(
     fields = binder.scope.find(name)
     if not apply_alias:
         return None
-    # As in PostgreSQL, a name in GROUP BY is a column of the input before it is an alias.
+    # A name in GROUP BY is a column of the input before it is an alias.
     return None if fields else apply_alias[0]
 
 

@@ -30,7 +30,7 @@ class Field:
     With `member`, the name refers to a field of that column: the column's type, and the field's index in it.
     A column that USING has `merged` with another is only found with its qualifier.  A `hidden` column has no
     name at all: it is event time that a query does not select, for windows and ROWTIME.  `join_name` is the
-    name that ksqlDB gives a column of a join, such as `A_ID`; a column of that name precedes it.
+    name that a column of a join also has, such as `A_ID`; a column of that name precedes it.
     """
 
     qualifier: str | None
@@ -122,7 +122,7 @@ class Scope:
         return self._find_of_join(name, qualifier)
 
     def _find_of_join(self, name: Identifier, qualifier: Identifier | None) -> Layer:
-        """Return the fields to which ksqlDB gives that name in a join; no column has the name."""
+        """Return the fields that have that name by a join; no column has the name."""
         for layer in self.layers:
             found = tuple(
                 field

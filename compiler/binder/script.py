@@ -60,7 +60,7 @@ NO_ORDINALS: Final[Mapping[str, int]] = MappingProxyType({})
 _STAGES: Final = ("logical", "graph", "tick")
 """The stages that EXPLAIN supports, among those in `fsql.job.stages`."""
 _CHANGES: Final = "changelog_mode"
-"""The way to request the changes of each operator in Flink; here the logical plan shows them."""
+"""The way to request the changes of each operator; here the logical plan shows them."""
 _STACK_DEPTH: Final = 10_000
 """200 nested subqueries, the limit of the parser, need about 3,000 nested calls."""
 

@@ -3,6 +3,7 @@
     CALLS        calls of functions                 f(a)                 a function of a FunctionCall
     RELATIONS    calls in FROM                      FROM f(a)            a function of a TableFunction
     ITEMS        calls that give several rows       SELECT f(a)          a function of a Select
+    WINDOWS      windows as values                  SELECT TUMBLE(size)  a function of a Script
     OPTIONS      options of tables                  WITH ('a' = 'b')     a function of a CreateTable
     GRAMMAR      rules of the grammar               FROM t WINDOW …      a function of what the rule has
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from fsql.compiler import syntax
 
 FLINK: Final = "Flink"
+ARROYO: Final = "Arroyo"
 KSQLDB: Final = "ksqlDB"
 RISINGWAVE: Final = "RisingWave"
 POSTGRES: Final = "PostgreSQL"
@@ -160,7 +162,7 @@ _CALLS: Final = (
 CALLS: Final[Mapping[str, Form]] = {form.name: form for form in _CALLS}
 """The forms of calls by name."""
 
-_ELEMENTS: Final = "postgres.json_elements.json_relation"
+_ELEMENTS: Final = "json_elements.json_relation"
 _DOCUMENTS: Final = tuple(
     Form(POSTGRES, f"{prefix}_{name}(j)", f"UNNEST({standard})", _ELEMENTS)
     for prefix in ("JSON", "JSONB")
@@ -175,7 +177,7 @@ _DOCUMENTS: Final = tuple(
 RELATIONS: Final[Mapping[str, Form]] = {form.name: form for form in _DOCUMENTS}
 """The forms of calls in FROM by name."""
 
-_EXPLODED: Final = "warehouses.exploded_items.exploded"
+_EXPLODED: Final = "exploded_items.exploded"
 ITEMS: Final[Mapping[str, Form]] = {
     "EXPLODE": Form(SPARK, "EXPLODE(a)", "CROSS JOIN UNNEST(a)", _EXPLODED),
     "UNNEST": Form(POSTGRES, "UNNEST(a)", "CROSS JOIN UNNEST(a)", _EXPLODED),
@@ -186,6 +188,16 @@ ITEMS: Final[Mapping[str, Form]] = {
     },
 }
 """The forms of calls in the items of SELECT that give a row for each element, by name."""
+
+
+WINDOWS: Final = Form(
+    ARROYO,
+    "SELECT TUMBLE(INTERVAL '1' HOUR) AS w, COUNT(*) FROM t GROUP BY w",
+    "SELECT window_start, window_end, COUNT(*) FROM t GROUP BY TUMBLE(at, INTERVAL '1' HOUR)",
+    "arroyo.window_values.with_window_values",
+)
+"""Windows as values: calls of these functions whose arguments are all literals."""
+WINDOW_FUNCTIONS: Final = frozenset({"TUMBLE", "HOP", "SESSION"})
 
 
 class OptionForms(NamedTuple):

@@ -7,7 +7,7 @@ from typing import Final
 
 from fsql.compiler import syntax
 from fsql.compiler.diagnostics.refusal import Refusal
-from fsql.compiler.dialects.registry import CALLS, ITEMS, RELATIONS
+from fsql.compiler.dialects.registry import CALLS, ITEMS, RELATIONS, WINDOW_FUNCTIONS, WINDOWS
 from fsql.compiler.records import dataclass
 from fsql.compiler.syntax.item_names import written_name
 from fsql.compiler.syntax.rewrite import records
@@ -33,6 +33,22 @@ def with_standard_forms(script: syntax.Script) -> syntax.Script:
         if isinstance(statement, syntax.CreateFunction):
             declared.add(statement.name.parts[-1].name.upper())
     return replace(script, statements=tuple(statements))
+
+
+def with_standard_windows(script: syntax.Script) -> syntax.Script:
+    """Return the script with windows as values written as columns."""
+    if not any(map(_calls_window, records(script))):
+        return script
+    made = WINDOWS.load()(script)
+    assert isinstance(made, syntax.Script)
+    return made
+
+
+def _calls_window(record: syntax.Syntax) -> bool:
+    return (
+        isinstance(record, syntax.FunctionCall)
+        and record.name.parts[-1].name.upper() in WINDOW_FUNCTIONS
+    )
 
 
 def _form_name(record: syntax.Syntax) -> str | None:

@@ -137,7 +137,7 @@ def _interval(scalar: Callable[..., int], *parameters: SqlType) -> Signature:
 def _scale_interval(scalar: Callable[[float, float], float]) -> Callable[..., int]:
     """Return the function that scales an interval in DOUBLE, and rounds to the nearest microsecond.
 
-    Of two that are as near it is the even one, as in PostgreSQL.
+    Of two that are as near it is the even one.
     """
 
     def compute(interval: int, factor: float) -> int:

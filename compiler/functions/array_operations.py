@@ -203,7 +203,7 @@ def _function(name: str, *signatures: Signature, others: tuple[str, ...] = ()) -
 
 
 def _maybe_null(name: str, *signatures: Signature) -> Function:
-    """Return a function that may be NULL; DuckDB has it too, as LIST_… instead of ARRAY_…."""
+    """Return a function that may be NULL, which is also called LIST_… instead of ARRAY_…."""
     names = (name.upper(), name.upper().replace("ARRAY_", "LIST_"))
     return Function(name, names, signatures, Nullability.ALWAYS)
 

@@ -54,7 +54,7 @@ _INTEGER: Final = re.compile(r"[+-]?[0-9]+")
 _NUMBER: Final = re.compile(
     r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)(e[+-]?[0-9]+)?|nan|[+-]?inf(inity)?", re.ASCII | re.IGNORECASE
 )
-"""What PostgreSQL reads as a number, and so what Python does."""
+"""What is read as a number, and so what Python does."""
 TRUE_WORDS: Final = ("true", "t", "yes", "y", "on", "1")
 FALSE_WORDS: Final = ("false", "f", "no", "n", "off", "0")
 _INTEGER_DIGITS_MAX: Final = 20

@@ -1,6 +1,6 @@
 """Arithmetic of DECIMAL: the precision and scale of results, and the results.
 
-The types are those of Flink and SQL Server.  Of operands DECIMAL(p1, s1) and DECIMAL(p2, s2), with INT as
+Of operands DECIMAL(p1, s1) and DECIMAL(p2, s2), with INT as
 DECIMAL(10, 0) and BIGINT as DECIMAL(19, 0):
 
 | operation | digits | scale |

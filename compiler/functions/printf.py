@@ -1,4 +1,4 @@
-"""PRINTF: texts by a pattern with directives, after Java's Formatter, as in Flink.
+"""PRINTF: texts by a pattern with directives, after Java's Formatter.
 
 The arguments come as texts, as CAST writes them: the binder has checked that their types fit the directives.
 A DOUBLE is rounded from the shortest decimal that is the number, half away from zero, as Java does.

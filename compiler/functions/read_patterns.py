@@ -10,12 +10,14 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from fsql.compiler.functions.postgres_patterns import POSTGRES
+from fsql.compiler.functions.template_patterns import TEMPLATES
 from fsql.compiler.functions.time_pattern_families import JAVA
 from fsql.compiler.functions.time_patterns import Family, Pattern, PatternError
 from fsql.compiler.records import dataclass
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from fsql.compiler.functions.time_patterns import PatternPiece
 
 _MARKS: Final = re.compile("YY|MI|mi|(?:HH|hh)(?:12|24)")
@@ -62,7 +64,7 @@ def _pieces(text: str) -> list[PatternPiece]:
     """
     java = _attempt(JAVA, text)
     # A single quote begins text in Java. In PostgreSQL it is a sign that nobody writes.
-    postgres = _attempt(POSTGRES, text) if "'" not in text else _Attempt(None, "")
+    postgres = _attempt(TEMPLATES, text) if "'" not in text else _Attempt(None, "")
     if postgres.pieces is not None and postgres.error is None and java.error is not None:
         return postgres.pieces
     if java.error is not None:
@@ -98,3 +100,10 @@ class _ReadFamily(Family):
 
 
 READ: Final = _ReadFamily("Java or PostgreSQL", _pieces)
+
+LETTERS: Final[Mapping[str, Mapping[str, str]]] = {
+    "Java": {"month": "MM", "day": "dd", "hour": "HH", "minute": "mm", "second": "ss"},
+    "PostgreSQL": {"month": "MM", "day": "DD", "hour": "HH24", "minute": "MI", "second": "SS"},
+    "strftime": {"month": "%m", "day": "%d", "hour": "%H", "minute": "%M", "second": "%S"},
+}
+"""The letters of parts in the patterns of each family."""

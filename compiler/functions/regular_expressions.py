@@ -1,7 +1,7 @@
 r"""Regular expressions, by RE2: the time is linear in the length of the text, whatever the pattern.
 
 The syntax is that of RE2, which has neither backreferences nor looking around.  A constant pattern is
-checked before the job runs.  Where a pattern varies and is invalid, nothing matches it, as in Flink.  Texts
+checked before the job runs.  Where a pattern varies and is invalid, nothing matches it.  Texts
 are matched as UTF-8: `.` is one code point.
 """
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def _from_the_end(constants: Sequence[object]) -> tuple[int, str] | None:
-    """Refuse a constant position that counts from the end in Flink and ksqlDB, and not in PostgreSQL."""
+    """Refuse a constant position that counts from the end in some systems only."""
     start = constants[1]
     if isinstance(start, int) and start < 0:
         return 1, f"position {start} of SUBSTRING: write RIGHT(s, {-start}) to count from the end"

@@ -1,4 +1,4 @@
-"""ARRAY, ROW and MAP as text, as PostgreSQL writes and reads them; a MAP as its type hstore.
+"""ARRAY, ROW and MAP as text, to write and to read: `{a,b}`, `(a,b)` and `"k"=>"v"`.
 
     ARRAY['a', NULL, 'b c']       {a,NULL,"b c"}       nested arrays in further braces
     ROW(1, NULL, 'b c')           (1,,"b c")

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.functions.dates import date_of, date_of_text
 from fsql.compiler.functions.failure import RowFailure
-from fsql.compiler.functions.postgres_patterns import POSTGRES
 from fsql.compiler.functions.read_patterns import READ
 from fsql.compiler.functions.signature import Function, Nullability, Signature
+from fsql.compiler.functions.template_patterns import TEMPLATES
 from fsql.compiler.functions.time_pattern_families import JAVA, STRFTIME
 from fsql.compiler.functions.time_patterns import Family, pattern_of
 from fsql.compiler.functions.timestamps import in_range, parse_timestamp
@@ -24,7 +24,7 @@ _SECOND_US: Final = 1_000_000
 SECONDS_PATTERN: Final = "yyyy-MM-dd HH:mm:ss"
 """What FROM_UNIXTIME writes and UNIX_TIMESTAMP reads unless a pattern is given."""
 
-FORMATTED: Final = {"date_format": JAVA, "strftime": STRFTIME, "to_char": POSTGRES}
+FORMATTED: Final = {"date_format": JAVA, "strftime": STRFTIME, "to_char": TEMPLATES}
 """The functions that write a timestamp by a pattern, with the pattern's family."""
 
 

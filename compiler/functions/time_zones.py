@@ -6,8 +6,7 @@ the same wherever a job runs (docs/decisions/0049).  In addition to its names, `
 
 A zone has **transitions**, instants at which its offset changes.  A clock in the zone that is put back shows
 some times twice: such a local time means the earlier instant.  One that is put forward skips some: such a
-local time means the instant that it would be without the transition.  This is what `java.time` does, and so
-Flink.
+local time means the instant that it would be without the transition.  This is what `java.time` does.
 """
 
 from __future__ import annotations

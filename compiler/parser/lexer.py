@@ -153,7 +153,7 @@ def _make_token(text: ExpandedText, match: re.Match[str]) -> Token:
         unclear = "__" in digits or digits.endswith("_")
         if after or unclear or (kind == "based" and len(digits) > _BASED_DIGITS_MAX):
             raise _not_a_number(text, start, after.end() if after else end)
-        # As in PostgreSQL: 0xff is 255, and 1_000 is 1000.
+        # 0xff is 255, and 1_000 is 1000.
         content = str(int(content, 0)) if kind == "based" else content.replace("_", "")
         kind = "NUMBER"
     if kind in {"STRING", "QUOTED_NAME"}:
@@ -169,7 +169,7 @@ def _make_token(text: ExpandedText, match: re.Match[str]) -> Token:
 
 
 def _unescape(text: ExpandedText, written: str, start: int, end: int) -> str:
-    r"""Return the text of `E'…'`, as PostgreSQL reads it: `\n`, `\x41`, `\101`, `\u00e9`, and `\\`.
+    r"""Return the text of `E'…'`: `\n`, `\x41`, `\101`, `\u00e9`, and `\\`.
 
     Octal and hexadecimal numbers are octets of UTF-8.
     """

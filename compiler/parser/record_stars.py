@@ -1,4 +1,4 @@
-"""`address->*` of ksqlDB, the fields of a ROW: the arrows before such a star are dots, as in `address.*`."""
+"""`address->*`, the fields of a ROW: the arrows before such a star are dots, as in `address.*`."""
 
 from __future__ import annotations
 

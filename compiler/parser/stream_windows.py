@@ -1,4 +1,4 @@
-"""WINDOW and WITHIN of ksqlDB, WITH of CREATE SINK, MATCH_CONDITION, ARRAY, INT '1': which words begin these.
+"""WINDOW and WITHIN, WITH of CREATE SINK, MATCH_CONDITION, ARRAY, INT '1': which words begin these.
 
 `FROM t WINDOW TUMBLING (SIZE 1 HOUR) WHERE …` and `FROM t WINDOW w AS (…)` look the same to an automaton with
 one token of look-ahead, which has to know whether WHERE may follow.  So do `JOIN b WITHIN 1 HOUR ON …` and

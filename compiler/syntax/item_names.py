@@ -1,4 +1,4 @@
-"""The names of select items without an alias, as in PostgreSQL.
+"""The names of select items without an alias.
 
 A column or a field has its own name, a call that of the function, a cast that of its operand, CASE that of
 ELSE or `case`, and a subquery that of its column.  Operators and literals have none: the item is `column2`,

@@ -70,7 +70,7 @@ class Select(Syntax):
 
     `group_by` is None without GROUP BY, and `()` for `GROUP BY ()`: one group.  `distinct_on` are the
     expressions of `DISTINCT ON (…)`, with which `distinct` is False.  With `group_by_all` it is GROUP BY ALL,
-    and `group_by` is empty.  `repartition` are the keys of ksqlDB's PARTITION BY.
+    and `group_by` is empty.  `repartition` are the keys of PARTITION BY behind GROUP BY.
     """
 
     distinct: bool

@@ -104,7 +104,7 @@ JoinKind = OneOf["INNER", "LEFT", "RIGHT", "FULL", "SEMI", "ANTI", "CROSS", "ASO
 
 @dataclass(frozen=True, slots=True)
 class Within(Syntax):
-    """`WITHIN 1 HOUR`, or `WITHIN (1 HOUR, 10 MINUTES) [GRACE PERIOD 1 MINUTE]`, as in ksqlDB."""
+    """`WITHIN 1 HOUR`, or `WITHIN (1 HOUR, 10 MINUTES) [GRACE PERIOD 1 MINUTE]`."""
 
     before: IntervalLiteral
     after: IntervalLiteral

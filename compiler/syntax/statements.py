@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 class PhysicalColumn(Syntax):
     """`name TYPE [NOT NULL] [KEY | PRIMARY KEY NOT ENFORCED] [COMMENT 'text']`.
 
-    A column with KEY, as in ksqlDB, is in the key of a message.
+    A column with KEY is in the key of a message.
     """
 
     name: Identifier

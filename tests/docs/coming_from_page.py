@@ -7,7 +7,7 @@ from importlib import import_module
 from operator import itemgetter
 from typing import TYPE_CHECKING, Final
 
-from fsql.compiler.dialects.registry import CALLS, GRAMMAR, ITEMS, RELATIONS
+from fsql.compiler.dialects.registry import CALLS, GRAMMAR, ITEMS, RELATIONS, WINDOWS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -37,6 +37,7 @@ def _forms() -> Iterator[tuple[str, ...]]:
         *((form.system, form.written, form.standard) for form in CALLS.values()),
         *((f.system, f"FROM {f.written}", f"FROM {f.standard}") for f in RELATIONS.values()),
         *((f.system, f"SELECT {f.written} FROM t", f"FROM t {f.standard}") for f in ITEMS.values()),
+        (WINDOWS.system, WINDOWS.written, WINDOWS.standard),
         *((form.system, form.written, form.standard) for form in grammar),
     ]
     for system, *forms in sorted(rows, key=itemgetter(0)):

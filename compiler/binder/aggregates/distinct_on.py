@@ -1,4 +1,4 @@
-"""`SELECT DISTINCT ON (k) … ORDER BY k, x DESC`, PostgreSQL's first row of each key.
+"""`SELECT DISTINCT ON (k) … ORDER BY k, x DESC`: the first row of each key.
 
 SELECT DISTINCT ON (k) items FROM t ORDER BY k, x DESC
 →  SELECT items FROM t QUALIFY ROW_NUMBER() OVER (PARTITION BY k ORDER BY x DESC) = 1

@@ -26,7 +26,7 @@ _WITHIN_GROUP: Final = frozenset({"PERCENTILE_CONT", "PERCENTILE_DISC"})
 """The names of percentiles whose values are in WITHIN GROUP; the fraction is the second argument of
 others."""
 _APPROXIMATE: Final = "APPROX_PERCENTILE"
-"""It has both forms; in WITHIN GROUP also with RisingWave's greatest error, which is 0 here."""
+"""It has both forms; in WITHIN GROUP also with a greatest error, which is 0 here."""
 NAMES: Final = frozenset(
     name for name, function in AGGREGATES.items() if function.name.startswith("PERCENTILE")
 )

@@ -116,7 +116,7 @@ def _table(
 
 
 def _check_whole_rows(codes: Mapping[str, str], span: Span) -> None:
-    """Check that rows without a key are not replaced by a new row alone, as in Flink.
+    """Check that rows without a key are not replaced by a new row alone.
 
     Raises:
         Refusal: E307.
@@ -163,7 +163,7 @@ def _operation_column(relation: Relation, written: object, span: Span) -> int:
 
 
 def _codes(written: object) -> dict[str, str]:
-    """Return the kind of each operation; one text may list several, as in Flink: 'c, r'."""
+    """Return the kind of each operation; one text may list several: 'c, r'."""
     if written is None:
         return {kind: kind for kind in _KINDS}
     codes: dict[str, str] = {}

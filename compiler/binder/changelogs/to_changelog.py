@@ -115,7 +115,7 @@ def _changes(below: Plan, partition: tuple[int, ...]) -> tuple[Plan, tuple[int, 
 def _codes(written: object) -> dict[str, str]:
     """Return the code of each kind of change that is mapped, in the order of the mapping.
 
-    One text may list several kinds, as in Flink: 'INSERT, UPDATE_AFTER'.
+    One text may list several kinds: 'INSERT, UPDATE_AFTER'.
     """
     if written is None:
         return {kind: name for name, kind in _KINDS.items()}

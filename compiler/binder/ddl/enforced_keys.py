@@ -1,4 +1,4 @@
-"""PRIMARY KEY without NOT ENFORCED, as in RisingWave and ksqlDB: a row replaces the row of its key."""
+"""PRIMARY KEY without NOT ENFORCED: a row replaces the row of its key."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from fsql.compiler.text.source import Span
 
 _SYNONYMS: Final[Mapping[str, str]] = {"file.name": "file", "offset": "row"}
-"""The names of metadata in other systems: those of Flink's files and of Kafka."""
+"""The names of metadata in other systems: those of files and of messages."""
 _OF_THE_MACHINE: Final = frozenset(
     {"file.path", "file.size", "file.modification-time", "timestamp"}
 )
@@ -38,7 +38,7 @@ _OF_MESSAGES: Final[Mapping[str, str]] = {
     "timestamp_type": "timestamp-type",
     "leader_epoch": "leader-epoch",
 }
-"""Other names of the metadata of messages: those of ksqlDB, and those of columns without FROM."""
+"""Other names of the metadata of messages: those of columns without FROM, too."""
 _MAY_BE_NULL: Final = frozenset({"key", "leader-epoch", "timestamp"})
 """The metadata that a message need not have."""
 _WRITABLE: Final = ("timestamp", "headers")

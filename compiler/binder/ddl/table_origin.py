@@ -163,8 +163,8 @@ def named_columns(
 ) -> tuple[Plan, tuple[syntax.Identifier, ...]]:
     """Return the query of `CREATE TABLE t (a, b) AS` with the columns of the list, and the list of INSERT.
 
-    The columns of the query in another order are those of the table in that order, as in Flink.  Other names
-    are those of the columns in their order, as in PostgreSQL.
+    The columns of the query in another order are those of the table in that order.  Other names are those of
+    the columns in their order.
 
     Raises:
         Refusal: E205, E209.

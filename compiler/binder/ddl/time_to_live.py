@@ -89,7 +89,7 @@ def read_setting(written: syntax.SetOption) -> Lifetime | None:
 
 
 def read_duration(text: str, span: Span, owner: str) -> Lifetime | None:
-    """Return a duration as Flink reads it, without a unit milliseconds; None for 0.
+    """Return a duration, without a unit in milliseconds; None for 0.
 
     Raises:
         Refusal: E224.

@@ -48,7 +48,7 @@ def create_view(view: syntax.CreateView, context: Context) -> None:
 
 
 def warn_of_changed_rows(stream: syntax.Identifier, rows: Plan, report: Report) -> None:
-    """Warn of a stream whose rows are changed later, which a stream of ksqlDB never does."""
+    """Warn of a stream whose rows are changed later; rows of a stream are expected to stay."""
     if append_only(rows):
         return
     report.warn(

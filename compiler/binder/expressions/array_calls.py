@@ -4,7 +4,7 @@ ARRAY_JOIN(a, ',')         →   ARRAY_JOIN(CAST(a AS ARRAY<STRING>), ',')
 ARRAY_PREPEND(1, a)        →   ARRAY_PREPEND(a, 1)
 ARRAY_LENGTH(a, 1)         →   CASE WHEN CARDINALITY(a) <> 0 THEN CARDINALITY(a) END
 
-The last two are of PostgreSQL, where an empty array has no dimensions.
+In the last two, an empty array has no dimensions.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def of_arrays(name: str, arguments: list[Expression]) -> list[Expression]:
 
 
 def check_position(array: Expression, position: Expression, span: Span) -> None:
-    """Refuse a constant position that counts from the end elsewhere, as `a[-1]` does in ksqlDB and DuckDB.
+    """Refuse a constant position that counts from the end elsewhere, as `a[-1]` does there.
 
     Raises:
         Refusal: E405.
@@ -55,7 +55,7 @@ def check_position(array: Expression, position: Expression, span: Span) -> None:
 
 
 def parts_of_text(arguments: list[Expression], parts: Expression) -> Expression:
-    """Return STRING_TO_ARRAY(text, separator): as SPLIT, but of an empty text no parts, as in PostgreSQL."""
+    """Return STRING_TO_ARRAY(text, separator): as SPLIT, but of an empty text no parts."""
     nothing = Literal(parts.type, nullable=False, value=())
     empty = call("eq", arguments[0], Literal(STRING, nullable=False, value=""))
     return Case(parts.type, parts.nullable, branches=((empty, nothing),), otherwise=parts)

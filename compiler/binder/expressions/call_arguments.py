@@ -70,7 +70,7 @@ def require_literals(
     if not isinstance(value, str):
         name = "LIKE" if isinstance(written, syntax.Like) else written.name.parts[-1].name.upper()
         first = None if index == 0 else constant_value(arguments[0])
-        # A constant before a column is likely the pattern, which ksqlDB has first.
+        # A constant before a column is likely the pattern, which comes first elsewhere.
         if function.may_vary and (name == "LIKE" or not isinstance(first, str)):
             return arguments
         raise refusal(

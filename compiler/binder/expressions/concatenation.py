@@ -1,6 +1,6 @@
 """Chains of operators, and `||`, which joins texts, bytes and arrays, as CONCAT does.
 
-What stands beside a text becomes one, as in PostgreSQL.  Adjacent texts become one balanced tree, since there
+What stands beside a text becomes one.  Adjacent texts become one balanced tree, since there
 can be many.
 """
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from fsql.compiler.text.source import Span
 
 _DOCUMENTS: Final = frozenset({"json_document"})
-"""What `x::jsonb` of a text is: `||` of these merges them in PostgreSQL."""
+"""What `x::jsonb` of a text is: `||` of these is refused, since elsewhere it merges them."""
 
 
 def bind_chain(binder: ExpressionBinder, chain: syntax.Chain) -> Expression:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 from fsql.compiler import syntax
 from fsql.compiler.binder.expressions.literals import (
     bind_literal,
+    escaped_octets,
     interval_of_words,
     number_text,
-    octets_of_postgres,
 )
 from fsql.compiler.binder.expressions.operators import call, make_call, unify
 from fsql.compiler.binder.expressions.predicates import compare
@@ -86,7 +86,7 @@ def bind_cast(binder: ExpressionBinder, cast: syntax.Cast) -> Expression:
         if words[0] == "INTERVAL":
             return bind_literal(interval_of_words(cast.operand, words[1:], cast.span), binder.zone)
         if words[0] == "BYTEA" and "\\" in cast.operand.value:
-            return octets_of_postgres(cast.operand.value, cast.operand.span)
+            return escaped_octets(cast.operand.value, cast.operand.span)
     operand = _untyped(cast, binder.zone) or binder.bind(cast.operand)
     return _exact(operand, cast, binder.zone) or cast_bound(operand, cast, binder.zone)
 

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Final
 from fsql.compiler import syntax
 from fsql.compiler.binder.references import parts_of
 from fsql.compiler.diagnostics import Diagnostic, Label
-from fsql.compiler.functions.postgres_patterns import POSTGRES
+from fsql.compiler.functions.read_patterns import LETTERS
+from fsql.compiler.functions.template_patterns import TEMPLATES
 from fsql.compiler.functions.time_pattern_families import JAVA, STRFTIME
 from fsql.compiler.functions.time_patterns import Pattern, PatternError
 
@@ -22,25 +23,20 @@ _FAMILIES: Final[Mapping[str, Family]] = {
     **dict.fromkeys(
         (
             *("DATE_FORMAT", "FORMAT_TIMESTAMP", "FORMAT_DATE", "FORMAT_TIME", "FROM_UNIXTIME"),
-            *("TIMESTAMPTOSTRING", "DATETOSTRING", "PARSE_TIME"),
+            "PARSE_TIME",
             *("TO_TIMESTAMP", "TRY_TO_TIMESTAMP", "TO_TIMESTAMP_LTZ", "PARSE_TIMESTAMP"),
-            *("STRINGTOTIMESTAMP", "TO_DATE", "TRY_TO_DATE", "PARSE_DATE", "STRINGTODATE"),
+            *("TO_DATE", "TRY_TO_DATE", "PARSE_DATE"),
             *("UNIX_TIMESTAMP", "UNIX_SECONDS"),
         ),
         JAVA,
     ),
     **dict.fromkeys(("STRFTIME", "STRPTIME", "TRY_STRPTIME"), STRFTIME),
-    "TO_CHAR": POSTGRES,
+    "TO_CHAR": TEMPLATES,
 }
 """The functions that take a pattern as their second argument, by their names in scripts.
 
-Those that read patterns of PostgreSQL, too, refuse the ones that Java would read differently.
+Those that read patterns of several families refuse the ones that these would read differently.
 """
-_LETTERS: Final[Mapping[str, Mapping[str, str]]] = {
-    "Java": {"month": "MM", "day": "dd", "hour": "HH", "minute": "mm", "second": "ss"},
-    "PostgreSQL": {"month": "MM", "day": "DD", "hour": "HH24", "minute": "MI", "second": "SS"},
-    "strftime": {"month": "%m", "day": "%d", "hour": "%H", "minute": "%M", "second": "%S"},
-}
 _MEANINGS: Final = {"day": "day of the month", "hour": "hour from 0 to 23"}
 _HOURS: Final = frozenset({"hour", "hour of 12"})
 _OF_DATE: Final = frozenset({"year", "year of century", "year from 1970 to 2069", "day"})
@@ -62,7 +58,7 @@ def doubtful_patterns(script: syntax.Script) -> Iterator[Diagnostic]:
             continue  # refused where it is bound
         if doubtful is not None:
             what, meant = doubtful
-            letters = _LETTERS[family.name][meant]
+            letters = LETTERS[family.name][meant]
             help_ = f"the {_MEANINGS.get(meant, meant)} is {letters} in patterns of {family.name}"
             yield Diagnostic("W307", f"pattern has {what}", Label(span), helps=(help_,))
 

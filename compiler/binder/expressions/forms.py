@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from fsql.compiler import syntax
 from fsql.compiler.binder.expressions.conditionals import make_case
 from fsql.compiler.binder.expressions.operators import call, unify
-from fsql.compiler.binder.expressions.postgres_calls import regexp_match
 from fsql.compiler.binder.expressions.predicates import compare
+from fsql.compiler.binder.expressions.typed_calls import regexp_match
 from fsql.compiler.binder.expressions.zoned_texts import convert_tz, to_timestamp_ltz
 from fsql.compiler.binder.report import refusal
 from fsql.compiler.expression import Expression, Literal

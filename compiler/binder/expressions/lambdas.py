@@ -277,7 +277,7 @@ def _reduce(bound: _Call) -> Expression:
     array, is_map = bound.array(map_=True)
     others = bound.written.arguments[1:]
     if len(others) == 2 and isinstance(others[0], syntax.Lambda):
-        others = others[::-1]  # DuckDB's order
+        others = others[::-1]  # the start comes first or last
     if len(others) != 2:
         raise bound.refusal()
     start_text, written = others

@@ -63,13 +63,13 @@ _ABBREVIATED: Final[Mapping[str, str]] = {
     **dict.fromkeys(("MON", "MONS"), "MONTH"),
     **dict.fromkeys(("Y", "YR", "YRS"), "YEAR"),
 }
-"""Abbreviations of units in the text of an interval, as in PostgreSQL: `1h 30m`."""
+"""Abbreviations of units in the text of an interval: `1h 30m`."""
 _GREATEST: Final = {"MONTH": 11, "HOUR": 23, "MINUTE": 59, "SECOND": 59}
 """The maximum number of a unit after a longer one."""
 _QUANTITY: Final = re.compile(r"([+-]?)([0-9]{1,19})(?:\.([0-9]{1,6}))?")
 _PART: Final = re.compile(r"([+-]?[0-9.]+) *([A-Za-z]+)")
 _PARTS: Final = re.compile(rf" *(?:{_PART.pattern} *)+")
-"""Quantities with units, in the form in which PostgreSQL writes intervals."""
+"""Quantities with units, in the form of a time of day after days."""
 _CLOCK: Final = re.compile(
     r"(?:^| )([+-]?)([0-9]{1,9}):([0-5]?[0-9])(?::([0-5]?[0-9])(?:\.([0-9]{1,6}))?)?$"
 )
@@ -136,11 +136,11 @@ def number_text(written: syntax.Expression) -> str | None:
     return written.text if isinstance(written, syntax.NumberLiteral) else None
 
 
-def octets_of_postgres(text: str, span: Span) -> Literal:
+def escaped_octets(text: str, span: Span) -> Literal:
     r"""Return the octets of `'\x00ff'::bytea`, whose pairs of digits may have spaces between them.
 
     Raises:
-        Refusal: E215 for other texts with a backslash, which PostgreSQL reads as octal numbers.
+        Refusal: E215 for other texts with a backslash, which would be octal numbers elsewhere.
     """
     if not text.startswith("\\x"):
         raise refusal(
@@ -253,7 +253,7 @@ def _interval_of_unit(literal: syntax.IntervalLiteral, unit: syntax.Unit) -> int
 def _with_units(written: syntax.StringLiteral) -> tuple[int, bool]:
     """Return the months or microseconds of a text such as `1 hour 30 minutes`, and which of them they are.
 
-    As in PostgreSQL, the last part may be a time, `1 day 02:30:00`, and `ago` reverses the sign; the form of
+    The last part may be a time, `1 day 02:30:00`, and `ago` reverses the sign; the form of
     ISO 8601 is read, too: `P1DT2H30M`.
     """
     text = _plain_units(written.value.strip(" "))

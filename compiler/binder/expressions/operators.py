@@ -275,7 +275,7 @@ def bind_link(
         made = make_call(_ARITHMETIC[link.operator], right, left)
     kinds = {left.type.kind, right.type.kind}
     if made is None and link.operator == "+" and Kind.STRING in kinds <= {Kind.STRING, Kind.NULL}:
-        made = make_call("concat", left, right)  # as in ksqlDB
+        made = make_call("concat", left, right)  # of texts
     if made is None:
         made = _days_later(link.operator, left, right) or _scaled(link.operator, left, right)
     if made is not None and made.type.kind is Kind.DATE:
@@ -295,7 +295,7 @@ def bind_link(
 
 
 def _days_later(operator: str, left: Expression, right: Expression) -> Expression | None:
-    """Return a DATE plus or minus a number of days, as in PostgreSQL; None for other operands."""
+    """Return a DATE plus or minus a number of days; None for other operands."""
     if operator == "+" and right.type.kind is Kind.DATE:
         left, right = right, left
     of_days = left.type.kind is Kind.DATE and right.type.kind in INTEGER_RANGES

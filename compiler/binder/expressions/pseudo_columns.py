@@ -1,4 +1,4 @@
-"""The names of ksqlDB for times, in milliseconds since 1970: ROWTIME, WINDOWSTART and WINDOWEND."""
+"""Names of times that are no columns, in milliseconds since 1970: ROWTIME, WINDOWSTART and WINDOWEND."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ MESSAGE_COLUMNS: Final[Mapping[str, str]] = {
     "ROWPARTITION": "ROWPARTITION INT METADATA FROM 'partition' VIRTUAL",
     "ROWOFFSET": "ROWOFFSET BIGINT METADATA FROM 'offset' VIRTUAL",
 }
-"""The declarations of metadata of messages that tables of ksqlDB have by themselves."""
+"""The declarations of metadata of messages that has such names elsewhere."""
 
 
 def pseudo_column(scope: Scope, reference: syntax.ColumnReference) -> Call | None:
-    """Return the time to which a name of ksqlDB refers; None for other names, or if there is no such time.
+    """Return the time to which such a name refers; None for other names, or if there is no such time.
 
     A column of that name takes precedence, so callers look for one before.
     """

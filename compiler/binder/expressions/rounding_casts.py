@@ -1,4 +1,4 @@
-"""Warns of casts to DECIMAL without digits, which round: PostgreSQL's NUMERIC keeps all digits."""
+"""Warns of casts to DECIMAL without digits, which round, where another system keeps all digits."""
 
 from __future__ import annotations
 

@@ -22,13 +22,13 @@ from fsql.compiler.binder.expressions.conditionals import make_cast
 from fsql.compiler.binder.expressions.current_watermark import bind_current_watermark
 from fsql.compiler.binder.expressions.forms import FORMS
 from fsql.compiler.binder.expressions.operators import call, combine_balanced, make_call, unify
-from fsql.compiler.binder.expressions.postgres_calls import of_postgres
 from fsql.compiler.binder.expressions.printf import printf_arguments
 from fsql.compiler.binder.expressions.row_time import (
     CURRENT_WATERMARK,
     bind_row_time,
     reads_row_time,
 )
+from fsql.compiler.binder.expressions.typed_calls import typed_call
 from fsql.compiler.binder.expressions.worded_calls import check_field
 from fsql.compiler.binder.expressions.zoned_texts import local_texts
 from fsql.compiler.binder.report import Refusal, refusal
@@ -91,7 +91,7 @@ def bind_scalar(binder: ExpressionBinder, written: syntax.FunctionCall, name: st
     function = CALLABLE[name]
     arguments = _bind_arguments(binder, function, written, name)
     spans = [argument.span for argument in written.arguments]
-    other = of_postgres(name, arguments, spans, binder.zone)
+    other = typed_call(name, arguments, spans, binder.zone)
     if other is None:
         other = (
             length_of_dimension(arguments)

@@ -116,11 +116,11 @@ _LENGTH_MAX: Final = {
 }
 _DECIMAL: Final = ("DECIMAL", "DEC", "NUMERIC")
 _DECIMAL_DIGITS: Final = 10
-"""The digits of DECIMAL without arguments, as in Flink."""
+"""The digits of DECIMAL without arguments."""
 
 
 def warn_of_type(name: TypeName, report: Report) -> None:
-    """Warn of a DECIMAL without digits, which PostgreSQL does not round, and of NOT NULL inside."""
+    """Warn of a DECIMAL without digits, which is not rounded elsewhere, and of NOT NULL inside."""
     if name.name in _DECIMAL and not name.numbers:
         label = Label(name.span, f"means DECIMAL({_DECIMAL_DIGITS}, 0)")
         helps = ("write the digits, and how many of them are after the point: DECIMAL(18, 4)",)
@@ -193,7 +193,7 @@ def text_length(name: TypeName) -> int | None:
     """Return the n of VARCHAR(n), CHAR(n), VARBINARY(n) or BINARY(n), None for other types.
 
     CHAR and BINARY have length 1. Such a type is STRING or BYTES, and a column of it can have values of any
-    length, as is the default of Flink: only a cast changes values to the length.
+    length: only a cast changes values to the length.
 
     Raises:
         Refusal: E216 for a length that is not valid.
@@ -294,6 +294,6 @@ def _wrong_numbers(name: TypeName) -> Exception:
             note="times have microseconds: 0 to 6 digits; further ones in input are cut off",
         )
     help_ = None
-    if "INT" in name.name:  # As in MySQL: BIGINT(20), INT(10) UNSIGNED.
+    if "INT" in name.name:  # BIGINT(20), INT(10) UNSIGNED.
         help_ = f"write {name.name}: a width of display does not change the values"
     return refusal("E216", f'type "{name.name}" takes no numbers', name.span, help=help_)

@@ -32,7 +32,7 @@ _FRACTIONS: Final = {
     "MICROSECOND": "write PMOD(EPOCH_MICROS(t), 1000000), or 60000000 to have the seconds in it",
     "NANOSECOND": "times have microseconds: write PMOD(EPOCH_MICROS(t), 1000000) * 1000",
 }
-"""What is written for fields that are parts of a second in Flink, and contain the seconds in PostgreSQL."""
+"""What is written for fields that are parts of a second here, and contain the seconds elsewhere."""
 
 
 _DECADE: Final = 10
@@ -100,7 +100,7 @@ def bind_round_time(binder: ExpressionBinder, written: syntax.RoundTime) -> Expr
 def _to_years(operand: Expression, years: int, *, ceil: bool) -> Expression:
     """Return the first day of the decade, century or millennium, or of the next one.
 
-    The third millennium begins in 2001, as in Flink, and the decade of the twenties in 2020.
+    The third millennium begins in 2001, and the decade of the twenties in 2020.
     """
     first = call("year", operand)
     before = years > _DECADE  # Centuries and millennia begin in a year that ends with 1.

@@ -29,7 +29,7 @@ _CAST_TEXT: Final = Literal(
     nullable=False,
     value=r"^(\d{4}-\d\d-\d\d)[ T](\d\d:\d\d:\d\d)(\.\d+)?(Z|[+-]\d\d:\d\d)?$",
 )
-"""What a cast of a TIMESTAMP or TIMESTAMP_LTZ to STRING gives; also with a space, as Flink writes it."""
+"""What a cast of a TIMESTAMP or TIMESTAMP_LTZ to STRING gives; also with a space in place of the T."""
 _CAST_DAY_AND_TIME: Final = Literal(STRING, nullable=False, value="$1 $2")
 
 
@@ -113,7 +113,7 @@ def to_timestamp_ltz(
 def convert_tz(binder: ExpressionBinder, placed: Sequence[tuple[Expression, Span]]) -> Expression:
     """Return CONVERT_TZ(text, from, to): the local time in another zone as text, NULL if it is not a time.
 
-    That of a TIMESTAMP is a TIMESTAMP, as in ksqlDB.
+    That of a TIMESTAMP is a TIMESTAMP.
 
     Raises:
         Refusal: E301, E401, E403, E405.

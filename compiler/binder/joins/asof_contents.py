@@ -1,6 +1,6 @@
 """ASOF joins of what tables contain: of tables with a key, whose rows are replaced and removed.
 
-Such a join has no order in time: as in DuckDB, it is over the rows that both tables have at each position.
+Such a join has no order in time: it is over the rows that both tables have at each position.
 
     x ASOF LEFT JOIN y ON x.k = y.k AND x.at >= y.at
         →  Join on k  →  Filter: x.at >= y.at

@@ -1,6 +1,6 @@
 """ASOF joins: `a ASOF JOIN b ON a.k = b.k AND a.at >= b.at`, with the last row of b up to the time of a.
 
-With `<` or `<=` it is the next one (`next_rows.py`).  As in DuckDB and Snowflake, but over a stream: the
+With `<` or `<=` it is the next one (`next_rows.py`).  Over a stream, the
 times are event time, the rows of b are versions of their key (`versions.py`), and a row of a is joined when
 no earlier row of b can arrive.  If several rows of b have the same time, the last in the total order is
 joined, of next ones the first.

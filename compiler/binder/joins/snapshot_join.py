@@ -2,7 +2,7 @@
 
     a JOIN LATERAL SNAPSHOT(input => TABLE b) AS s ON a.k = s.k
 
-As in Flink SQL, where the state of `b` is the one that the operator has when it happens to process the row.
+Elsewhere the state of `b` is the one that the operator has when it happens to process the row.
 Here it is that of all rows before the row in the total order (`Join.once`).  So no phase loads `b` first, and
 arguments about it have no effect, or would change the result and are refused.
 """

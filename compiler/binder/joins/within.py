@@ -1,4 +1,4 @@
-"""WITHIN of ksqlDB: a time range of a join over the event times of both sides."""
+"""WITHIN: a time range of a join over the event times of both sides."""
 
 from __future__ import annotations
 

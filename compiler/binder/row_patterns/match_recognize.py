@@ -254,7 +254,7 @@ def _within(written: syntax.Expression | None, zone: str) -> int | None:
             written.span,
             help="write WITHIN INTERVAL '1' HOUR",
         )
-    # As in Flink, the last row of a match is less than WITHIN after its first.
+    # The last row of a match is less than WITHIN after its first.
     return within - 1
 
 

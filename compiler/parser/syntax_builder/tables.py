@@ -28,7 +28,7 @@ _OF_TOPICS: Final = frozenset(
         *("partitions", "replicas", "retention_ms", "cleanup_policy"),
     }
 )
-"""The options of ksqlDB that say how a topic is written, which is named as the stream is."""
+"""The options that say how a topic is written, which is named as the stream is."""
 
 
 def table_kind(_span: Span, kind: Token, read: Token | None = None) -> Token:
@@ -37,7 +37,7 @@ def table_kind(_span: Span, kind: Token, read: Token | None = None) -> Token:
 
 
 def _name_no_place(options: tuple[syntax.TableOption, ...] | None) -> bool:
-    """Return whether there is no WITH, or only options of a topic of ksqlDB that none of them names."""
+    """Return whether there is no WITH, or only options of a topic that none of them names."""
     if options is None:
         return True
     keys = {each.key.value.lower() for each in options}
@@ -61,7 +61,7 @@ def create_table(  # noqa: PLR0913, PLR0917 - what the rule has
 ) -> syntax.CreateTable | syntax.CreateView:
     """Return `CREATE TABLE t (…) WITH (…)`, its elements sorted by kind.
 
-    `CREATE TABLE t AS query` does not say where rows are stored; as in ksqlDB, later queries read it, so
+    `CREATE TABLE t AS query` does not say where rows are stored; later queries read it, so
     it is a view, also with options of a topic that is not named.  OR REPLACE has no effect: a script begins
     without tables.
     """

@@ -7,7 +7,16 @@ from dataclasses import fields, replace
 import pytest
 
 from fsql.compiler import syntax
-from fsql.compiler.dialects.registry import CALLS, GRAMMAR, ITEMS, OPTIONS, RELATIONS, Form, Rule
+from fsql.compiler.dialects.registry import (
+    CALLS,
+    GRAMMAR,
+    ITEMS,
+    OPTIONS,
+    RELATIONS,
+    WINDOWS,
+    Form,
+    Rule,
+)
 from fsql.compiler.dialects.standard_forms import with_standard_forms
 from fsql.compiler.parser import parse_script
 from fsql.compiler.text.source import SourceText
@@ -40,7 +49,7 @@ def test_a_form_has_one_row() -> None:
     assert set(named) == {*CALLS, *RELATIONS, *ITEMS}
 
 
-@pytest.mark.parametrize("row", [*FORMS, *OPTIONS, *GRAMMAR.values()])
+@pytest.mark.parametrize("row", [*FORMS, WINDOWS, *OPTIONS, *GRAMMAR.values()])
 def test_the_function_of_a_row_is_there(row: Form) -> None:
     assert callable(row.load())
 

@@ -1,4 +1,4 @@
-"""Calls of functions with the arguments that they have in PostgreSQL.
+"""Calls whose meaning depends on the types of their arguments.
 
 TO_TIMESTAMP(seconds)           →   the instant of seconds since 1970
 DATE_TRUNC('day', at, zone)     →   DATE_TRUNC('day', at AT TIME ZONE zone) AT TIME ZONE zone
@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from fsql.compiler.binder.expressions.literals import octets_of_postgres
+from fsql.compiler.binder.expressions.literals import escaped_octets
 from fsql.compiler.binder.expressions.operators import call
 from fsql.compiler.binder.expressions.time_zone import constant_zone, in_zone, utc_to_instant
 from fsql.compiler.binder.report import refusal
@@ -43,10 +43,10 @@ _HASHES: Final = frozenset({"sha1", "sha224", "sha256", "sha384", "sha512", "sha
 _FLAGS: Final = frozenset("ic")
 
 
-def of_postgres(
+def typed_call(
     name: str, arguments: Sequence[Expression], spans: Sequence[Span], zone: str
 ) -> Expression | None:
-    """Return a call with arguments that only PostgreSQL has; None for any other.
+    """Return what a call with such arguments means; None for any other.
 
     Raises:
         Refusal: E301, E405.
@@ -84,10 +84,10 @@ def _is_unit(unit: Expression) -> bool:
 def _with_form(name: str, value: Expression, span: Span, written: str) -> Expression | None:
     """Return ENCODE or DECODE with the name of a form instead of a character set; None if it is none.
 
-    A hash is text in hexadecimal digits here, and octets in PostgreSQL.
+    A hash is text in hexadecimal digits, whose octets are meant.
 
     Raises:
-        Refusal: E401 for a text, of which it is not known whether it is octets in PostgreSQL; E215 for a
+        Refusal: E401 for a text, of which it is not known whether it writes octets; E215 for a
             literal with a backslash that does not write octets.
     """
     form = written.lower()
@@ -106,7 +106,7 @@ def _with_form(name: str, value: Expression, span: Span, written: str) -> Expres
             help=f"cast the text: ENCODE(CAST(… AS BYTES), '{form}')",
         )
     if isinstance(value, Literal) and isinstance(value.value, str) and value.type == STRING:
-        value = octets_of_postgres(value.value, span) if "\\" in value.value else value
+        value = escaped_octets(value.value, span) if "\\" in value.value else value
     if value.type not in {BYTES, STRING}:
         return None
     return call("lower", call("hex", value)) if form == "hex" else call("to_base64", value)

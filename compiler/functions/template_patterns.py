@@ -149,4 +149,4 @@ def _with_fewer_digits(pieces: Sequence[PatternPiece]) -> list[PatternPiece]:
     return made
 
 
-POSTGRES: Final = Family("PostgreSQL", _pieces)
+TEMPLATES: Final = Family("PostgreSQL", _pieces)

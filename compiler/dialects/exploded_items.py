@@ -10,7 +10,7 @@ from dataclasses import fields, replace
 from typing import Final
 
 from fsql.compiler import syntax
-from fsql.compiler.dialects.postgres.json_elements import json_array
+from fsql.compiler.dialects.json_elements import json_array
 from fsql.compiler.syntax.names import generated_name, parts
 
 _ALIAS: Final = generated_name("exploded array")
