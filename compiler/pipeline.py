@@ -25,6 +25,7 @@ from fsql.compiler.rules import PASSES
 from fsql.compiler.rules.driver import run_passes
 from fsql.compiler.rules.prune_columns.demand import columns_read
 from fsql.compiler.surroundings import NO_SURROUNDINGS
+from fsql.compiler.text.deep_stack import deep_stack
 from fsql.compiler.text.source import SourceText
 from fsql.compiler.verify.logical import verify_logical
 
@@ -88,10 +89,11 @@ def compile_script(
         )
         own = len(script.statements)
         script = replace(whole, statements=(*whole.statements[own:], *whole.statements[:own]))
-    script = with_standard_forms(script)
-    script = with_standard_windows(without_databases(with_declared_types(script)))
-    script = declare_files(declare_hinted(script, declared), declared)
-    script = with_standard_options(script)
+    with deep_stack():
+        script = with_standard_forms(script)
+        script = with_standard_windows(without_databases(with_declared_types(script)))
+        script = declare_files(declare_hinted(script, declared), declared)
+        script = with_standard_options(script)
     bound = bind(script, declared, ordinals, surroundings)
     return CompiledScript(
         script,

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import sys
-from contextlib import contextmanager
 from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
@@ -44,10 +42,11 @@ from fsql.compiler.inspections import Explanation, Inspection
 from fsql.compiler.logical import Insert, Job, tables
 from fsql.compiler.records import dataclass
 from fsql.compiler.surroundings import NO_SURROUNDINGS
+from fsql.compiler.text.deep_stack import deep_stack
 from fsql.compiler.text.source import Span
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from fsql.compiler.binder.catalog import TableEntry
     from fsql.compiler.binder.ddl.declared_functions import DeclaredFunction
@@ -61,8 +60,6 @@ _STAGES: Final = ("logical", "graph", "tick")
 """The stages that EXPLAIN supports, among those in `fsql.job.stages`."""
 _CHANGES: Final = "changelog_mode"
 """The way to request the changes of each operator; here the logical plan shows them."""
-_STACK_DEPTH: Final = 10_000
-"""200 nested subqueries, the limit of the parser, need about 3,000 nested calls."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +98,7 @@ def bind(
     binder = _ScriptBinder(script, report, source_spans, declared, ordinals, surroundings)
     for warning in (*doubtful_expressions(script), *doubtful_patterns(script)):
         report.warn(warning)
-    with _deep_stack():
+    with deep_stack():
         try:
             with report.part():
                 job = binder.bind()
@@ -112,17 +109,6 @@ def bind(
     warn_of_rounding_casts(script, source_spans, report)
     said = tuple(binder.inspections), tuple(report.warnings)
     return BoundScript(job, *said, source_spans, binder.catalog, tuple(report.of_columns))
-
-
-@contextmanager
-def _deep_stack() -> Iterator[None]:
-    """Raise the recursion limit to the depth that the text may require."""
-    before = sys.getrecursionlimit()
-    sys.setrecursionlimit(max(before, _STACK_DEPTH))
-    try:
-        yield
-    finally:
-        sys.setrecursionlimit(before)
 
 
 class _ScriptBinder:

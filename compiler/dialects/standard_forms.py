@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import fields, replace
+from itertools import islice
 from typing import Final
 
 from fsql.compiler import syntax
+from fsql.compiler.diagnostics import Diagnostic, FsqlError, Label
 from fsql.compiler.diagnostics.refusal import Refusal
 from fsql.compiler.dialects.registry import CALLS, ITEMS, RELATIONS, WINDOW_FUNCTIONS, WINDOWS
 from fsql.compiler.records import dataclass
@@ -13,6 +15,9 @@ from fsql.compiler.syntax.item_names import written_name
 from fsql.compiler.syntax.rewrite import records
 from fsql.compiler.syntax.scalar_clauses import refuse_clauses, without_over
 
+_GROWTH_MAX: Final = 16
+_PARTS_MAX: Final = 10_000
+"""A statement may become that many times as large, and have so many parts more."""
 _OF_MATCH: Final = frozenset({"FIRST", "LAST"})
 """In MATCH_RECOGNIZE these are navigations in a match, and not aggregates."""
 
@@ -29,10 +34,28 @@ def with_standard_forms(script: syntax.Script) -> syntax.Script:
     for statement in script.statements:
         changed = _Rewriting(frozenset(declared)).changed(statement)
         assert isinstance(changed, type(statement))
+        if changed is not statement:
+            _check_size(statement, changed, script)
         statements.append(changed)
         if isinstance(statement, syntax.CreateFunction):
             declared.add(statement.name.parts[-1].name.upper())
     return replace(script, statements=tuple(statements))
+
+
+def _check_size(
+    statement: syntax.Statement, changed: syntax.Statement, script: syntax.Script
+) -> None:
+    """Check that a statement does not grow without bound: a form inside of another may be there twice.
+
+    Raises:
+        FsqlError: E315.
+    """
+    most = _GROWTH_MAX * sum(1 for _ in records(statement)) + _PARTS_MAX
+    if next(islice(records(changed), most, None), None) is not None:
+        message = "calls of functions for which others stand are nested too deep"
+        help_ = "compute the inner calls in a subquery in FROM, or in a view"
+        label = Label(statement.span)
+        raise FsqlError([Diagnostic("E315", message, label, helps=(help_,))], script.source)
 
 
 def with_standard_windows(script: syntax.Script) -> syntax.Script:

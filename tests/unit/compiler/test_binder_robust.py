@@ -104,6 +104,7 @@ TABLE = (
     "query",
     [
         nested(196, "SELECT a + 1 AS a FROM (@) AS q WHERE a > 1", "SELECT a FROM t"),
+        nested(190, "SELECT a FROM (@) AS q", "SELECT INSTR(s, 'a', 2) AS a FROM t"),
         nested(120, "WITH w AS (@) SELECT a, COUNT(*) AS n FROM w GROUP BY a", "SELECT a FROM t"),
         "SELECT a FROM t WHERE " + " AND ".join(f"a <> {i}" for i in range(1500)),
         "SELECT a FROM t WHERE a IN (" + ", ".join(map(str, range(1500))) + ")",
@@ -113,7 +114,18 @@ TABLE = (
         " UNION ALL ".join(["SELECT a FROM t"] * 200),
         "SELECT " + ", ".join(["a"] * 3000) + " FROM t",
     ],
-    ids=["subqueries", "common tables", "AND", "IN", "||", "signs", "->", "UNION", "one name"],
+    ids=[
+        "subqueries",
+        "forms",
+        "common tables",
+        "AND",
+        "IN",
+        "||",
+        "signs",
+        "->",
+        "UNION",
+        "one name",
+    ],
 )
 def test_long_and_deep_scripts_bind(query: str) -> None:
     verify_logical(compile_script(SourceText("deep.sql", TABLE + query), DECLARED).logical)
@@ -150,13 +162,15 @@ def test_the_effort_for_a_long_list_is_linear() -> None:
         "SELECT " + nested(60, "NULLIF(@, a)", "a") + " AS x FROM t",
         "SELECT " + nested(60, "CASE a WHEN 1, 2 THEN @ END", "a") + " AS x FROM t",
         "SELECT " + nested(60, "CAST(@ LIKE ANY ('a', 'b') AS STRING)", "s") + " AS x FROM t",
+        "SELECT " + nested(60, "TOPK((SELECT @ FROM t), 3)", "a") + " AS x FROM t",
+        "SELECT " + nested(60, "(SELECT MAX(key) FROM jsonb_each(@) AS e)", "s") + " AS x FROM t",
         "".join(
             f"CREATE VIEW v{i} AS SELECT * FROM v{i - 1} UNION ALL SELECT * FROM v{i - 1};\n"
             for i in range(1, 40)
         )
         + "SELECT a FROM v39",
     ],
-    ids=["sum", "BETWEEN", "NULLIF", "CASE", "LIKE ANY", "views"],
+    ids=["sum", "BETWEEN", "NULLIF", "CASE", "LIKE ANY", "TOPK", "jsonb_each", "views"],
 )
 def test_what_would_grow_without_bound_is_refused(query: str) -> None:
     with pytest.raises(FsqlError) as caught:
