@@ -14,16 +14,20 @@ from typing import TYPE_CHECKING
 import pytest
 
 from fsql.tests.cluster.test_joining import join_line
-from fsql.tests.cluster.twin import difference, has_open_store, wait_until
-from fsql.tests.command_server import Command
+from fsql.tests.cluster.twin import difference, has_open_store, script, wait_until
+from fsql.tests.command_server import Command, run_command
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from fsql.tests.cluster.nursery import Nursery
     from fsql.tests.cluster.twin import Twin
 
 pytestmark = pytest.mark.cluster
+
+RATE, COUNT = 100, 1_000
+"""The lines a second, and all lines, of a job that writes shards."""
 
 
 @pytest.mark.parametrize("role", ["coordinator", "worker", "fork-server"])
@@ -52,6 +56,38 @@ def test_all_workers_of_a_run_are_stopped_for_good(
         os.kill(pid, signal.SIGSTOP)
     assert twin.ended() == 0, twin.errors()
     assert difference(twin.written(), right) == ""
+
+
+@pytest.mark.parametrize("role", ["coordinator", "worker"])
+def test_shards_are_whole_if_a_process_is_stopped_for_good(
+    role: str, new_twin: Callable[[], Twin], tmp_path: Path
+) -> None:
+    """All workers write shards: there are as many of both."""
+    twin = new_twin()
+    alone = tmp_path / "alone"
+    alone.mkdir()
+    for path, text in (
+        (twin.directory, script(RATE, COUNT)),
+        (alone, script(None, COUNT)),
+    ):
+        sharded = text.replace("lines.txt', 'format' = 'text'", "lines.jsonl', 'shards' = '3'")
+        (path / "job.sql").write_text(sharded)
+    run_command(["run", "--quiet", str(alone / "job.sql")], check=True)
+    twin.start(3)
+    wait_until(twin.advances, "output")
+    wait_until(lambda: bool(twin.pids(role)), f"a {role}")
+    os.kill(twin.pids(role)[0], signal.SIGSTOP)
+    assert twin.ended() == 0, twin.errors()
+    written, right = (
+        {
+            path.name: path.read_bytes()
+            for path in directory.iterdir()
+            if path.name.startswith("lines")
+        }
+        for directory in (twin.directory, alone)
+    )
+    assert len([rows for rows in right.values() if rows]) == 3
+    assert difference(written, right) == ""
 
 
 def test_a_run_says_that_it_waits_for_a_worker_in_place_of_one_that_joined_and_is_stopped(
