@@ -49,7 +49,8 @@ if TYPE_CHECKING:
     from fsql.compiler.text.source import Span
 
 _INSIDE: Final = (
-    "write the query of rows never retracted as a view after SET, and RESET before the rest"
+    "end it before this query, by RESET or without the hint: its state has the rows that exist, and ends with"
+    " them; a part of rows never retracted can be a view between SET and RESET"
 )
 
 

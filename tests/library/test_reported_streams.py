@@ -343,3 +343,24 @@ def test_a_sum_of_decimals_fails_if_it_is_out_of_range_and_not_on_the_way(
     (tmp_path / "o.jsonl").unlink(missing_ok=True)
     with pytest.raises(FsqlError, match="E505"):  # 1.2 is a result after the second row
         result(tmp_path, tables, "SELECT SUM(v) AS s FROM t", {"t": rows})
+
+
+def test_a_time_to_live_of_rows_that_are_deleted_is_refused_with_a_remedy_that_works(
+    tmp_path: Path,
+) -> None:
+    """Rows that are forgotten before they are deleted would be removed without having been added."""
+    columns = "id INT, c INT, at TIMESTAMP, WATERMARK FOR at, PRIMARY KEY (id)"
+    tables = keyed("a", columns) + keyed("c", "c INT, n STRING, PRIMARY KEY (c)")
+    ttl = "SET 'table.exec.state.ttl' = '1 h';\n"
+    query = "SELECT a.id, c.n FROM a LEFT JOIN c ON a.c = c.c"
+    rows: dict[str, list[Row]] = {
+        "a": [{"id": n, "c": 7, "at": at(7200 * n)} for n in (0, 1)],
+        "c": [{"c": 7, "n": "x"}, {"op": "-D", "c": 7}],
+    }
+    with pytest.raises(FsqlError, match="E301.*\n(?s:.*)help: end it before this query, by RESET"):
+        result(tmp_path, f"{ttl}{tables}", query, rows)
+    reset = "RESET 'table.exec.state.ttl';\n"
+    assert result(tmp_path, f"{ttl}{tables}{reset}", query, rows) == [
+        {"id": 0, "n": None},
+        {"id": 1, "n": None},
+    ]
