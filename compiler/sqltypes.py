@@ -296,9 +296,16 @@ def moves_fields(source: SqlType, target: SqlType) -> bool:
     return any(name in others and others.index(name) != at for at, name in enumerate(names))
 
 
-def fields_one_by_one(row: SqlType) -> str:
-    """Return the help to write a ROW without the names of its fields; `…` is the row."""
-    fields = ", ".join(f"(…).{_name_text(name)}" for name, _ in row.fields)
+def fields_one_by_one(row: SqlType, target: SqlType) -> str:
+    """Return the help to write a ROW without the names of its fields; `…` is the row.
+
+    If the target has fields of the same names, they are in its order: values keep their names.
+    """
+    names, others = _lower_names(row), _lower_names(target)
+    ordered = [name for name, _ in row.fields]
+    if sorted(names) == sorted(others):
+        ordered.sort(key=lambda name: others.index(name.lower()))
+    fields = ", ".join(f"(…).{_name_text(name)}" for name in ordered)
     return f"the names of the fields differ; take them one by one: ROW({fields})"
 
 

@@ -372,7 +372,7 @@ def _cast_to_column(
             secondary=(declared,),
             help=f"cast it: CAST(… AS {column.type})"
             if castable(expression.type, column.type)
-            else fields_one_by_one(expression.type)
+            else fields_one_by_one(expression.type, column.type)
             if expression.type.fields and len(expression.type.fields) == len(column.type.fields)
             else None,
             quote=span,

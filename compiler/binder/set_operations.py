@@ -110,7 +110,7 @@ def _unlike_columns(
         secondary=(Label(first_span, f"{common} here"),),
         help=f"cast one of them: CAST({column.name} AS {common})"
         if castable(column.type, common)
-        else fields_one_by_one(column.type).replace("(…)", column.name)
+        else fields_one_by_one(column.type, common).replace("(…)", column.name)
         if column.type.fields and len(column.type.fields) == len(common.fields)
         else None,
     )

@@ -357,7 +357,7 @@ def test_a_time_to_live_of_rows_that_are_deleted_is_refused_with_a_remedy_that_w
         "a": [{"id": n, "c": 7, "at": at(7200 * n)} for n in (0, 1)],
         "c": [{"c": 7, "n": "x"}, {"op": "-D", "c": 7}],
     }
-    with pytest.raises(FsqlError, match="E301.*\n(?s:.*)help: end it before this query, by RESET"):
+    with pytest.raises(FsqlError, match=r"(?s)E301.*help: end it before this query, by RESET"):
         result(tmp_path, f"{ttl}{tables}", query, rows)
     reset = "RESET 'table.exec.state.ttl';\n"
     assert result(tmp_path, f"{ttl}{tables}{reset}", query, rows) == [

@@ -7,6 +7,7 @@ import re
 import pytest
 
 import fsql
+from fsql.compiler.diagnostics import FsqlError
 
 X, Y, LIKE_X = "STRUCT(X := 30, Y := 40)", "STRUCT(Y := 50, Z := 60)", "STRUCT(x := 1, y := 2)"
 FORMS = {
@@ -98,3 +99,32 @@ def test_inserts_move_no_value_to_another_name(declared: str, value: str) -> Non
             f"CREATE TABLE o (r {declared}) WITH ('connector' = 'blackhole');"
             f" INSERT INTO o SELECT {value}"
         )
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT {} AS x UNION ALL SELECT {} AS y",
+        "SELECT CASE WHEN TRUE THEN {} ELSE {} END AS x",
+        "SELECT ELEMENT_AT(ARRAY[{}, {}], 2) AS x",
+        "SELECT {} = {} AS x",
+    ],
+)
+def test_the_remedy_for_fields_in_another_order_keeps_their_names(query: str) -> None:
+    one, other = "CAST(ROW(1, 2) AS ROW<a INT, b INT>)", "CAST(ROW(2, 1) AS ROW<b INT, a INT>)"
+    with pytest.raises(FsqlError) as raised:
+        fsql.sql(query.format(one, other))
+    (help_,) = raised.value.diagnostics[0].helps
+    taken = help_.rpartition("one by one: ")[2].replace("y.", f"({other}).")
+    found = fsql.sql(query.format(one, taken)).table().to_pylist()
+    assert found[-1]["x"] in (True, {"a": 1, "b": 2})
+
+
+def test_the_remedy_for_a_long_integer_keeps_its_digits() -> None:
+    number = "99999999999999999999999999999999999999"
+    with pytest.raises(FsqlError) as raised:
+        fsql.sql(f"SELECT {number} AS x")
+    (help_,) = raised.value.diagnostics[0].helps
+    cast = help_.partition(", or ")[2].removesuffix(" for all digits")
+    [found] = fsql.sql(f"SELECT {cast} AS x").table().to_pylist()
+    assert str(found["x"]) == number

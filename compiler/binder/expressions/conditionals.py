@@ -212,6 +212,6 @@ def _alternative(source: SqlType, target: SqlType) -> str | None:  # noqa: PLR09
         case Kind.BOOLEAN, number if number in NUMERIC:
             return "choose the numbers: CASE WHEN … THEN 1 ELSE 0 END"
         case Kind.ROW, Kind.ROW if len(source.fields) == len(target.fields):
-            return fields_one_by_one(source) if moves_fields(source, target) else None
+            return fields_one_by_one(source, target) if moves_fields(source, target) else None
         case _:
             return None

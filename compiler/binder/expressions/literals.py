@@ -22,6 +22,7 @@ from fsql.compiler.sqltypes import (
     BOOLEAN,
     BYTES,
     DATE,
+    DECIMAL_DIGITS_MAX,
     DOUBLE,
     INT,
     INT_MAX,
@@ -161,11 +162,14 @@ def _double(text: str, span: Span) -> Literal:
 
 def _out_of_range(text: str, span: Span) -> Exception:
     shown = text if len(text) <= 24 else f"{text[:21]}…"
+    help_ = "write a decimal point for a DOUBLE"
+    if len(text.lstrip("-")) <= DECIMAL_DIGITS_MAX:
+        help_ += f", or CAST('{text}' AS DECIMAL({DECIMAL_DIGITS_MAX}, 0)) for all digits"
     return refusal(
         "E215",
         f"{shown} is out of the range of {'BIGINT' if text[0] == '-' else 'UBIGINT'}",
         span,
-        help="write a decimal point for a DOUBLE",
+        help=help_,
     )
 
 

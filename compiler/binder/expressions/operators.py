@@ -227,7 +227,7 @@ def _cast_help(left: tuple[SqlType, Span], right: tuple[SqlType, Span]) -> _Help
     """Return the cast that makes the two types compatible, or the row without names, if there is one."""
     (one, _), (other, span) = left, right
     if other.fields and len(one.fields) == len(other.fields) and not same_names(one, other):
-        return {"help": fields_one_by_one(other), "quote": span}
+        return {"help": fields_one_by_one(other, one), "quote": span}
     for (source, span), (target, _) in ((left, right), (right, left)):
         if target.kind is Kind.STRING and castable(source, target):
             return {"help": f"cast the {source}: CAST(… AS STRING)", "quote": span}
