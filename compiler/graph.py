@@ -23,7 +23,15 @@ from fsql.compiler.sqltypes import TIMESTAMP
 
 if TYPE_CHECKING:
     from fsql.compiler.expression import AggregateCall, Expression
-    from fsql.compiler.logical import OrderKey, OverCall, RankFunction, SinkTable, Table, TimeRange
+    from fsql.compiler.logical import (
+        OrderKey,
+        OverCall,
+        RankFunction,
+        SinkTable,
+        Table,
+        TimeRange,
+        WindowBound,
+    )
     from fsql.compiler.schema import Schema
     from fsql.compiler.sqltypes import SqlType
 
@@ -78,6 +86,22 @@ class ToWindows(MapFunction):
     slide_us: int
     offset_us: int
     zone: str = "UTC"
+
+
+@dataclass(frozen=True, eq=False)
+class ToSlices(MapFunction):
+    """The row once, for all windows that it is in, which are those of `ToWindows`.
+
+    Appends the columns of `ToWindows`, for the first window, then the end of the last one.  With `until`, a
+    column, it is not in windows that end after its value.  Appends 0, the index of the first, to the path.
+    """
+
+    time_column: int
+    size_us: int
+    slide_us: int
+    offset_us: int
+    until: int | None = None
+    zone: ClassVar[str] = "UTC"
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,6 +188,37 @@ class SessionClosing(Closing):
 
 
 @dataclass(frozen=True, eq=False)
+class SliceClosing(Closing):
+    """When the windows of slices close: those that end at `window_end`, `slide_us` later, … `last_end`.
+
+    Ends of windows are `end_offset_us` plus multiples of the slide.
+    """
+
+    last_end: int
+    slide_us: int
+    end_offset_us: int
+
+
+@dataclass(frozen=True, eq=False)
+class OnTimeSlices(MapFunction):
+    """Keep the row if a window of it closes after it; `window_end` becomes that of the first such window."""
+
+    closing: SliceClosing
+
+
+@dataclass(frozen=True, eq=False)
+class LateWindows(MapFunction):
+    """The row once for each window that closes before it: what `Late` keeps of the rows of `ToWindows`.
+
+    `bounds` has the columns with bounds of windows.  The end of the last window, the last column, is dropped.
+    """
+
+    closing: SliceClosing
+    size_us: int
+    bounds: tuple[tuple[int, WindowBound], ...]
+
+
+@dataclass(frozen=True, eq=False)
 class OnTime(MapFunction):
     """Keep the row if its root is not above the position at which its window closes."""
 
@@ -202,6 +257,31 @@ class CombineAggregate(Combine):
     closing: Closing | None
     final: bool
     idle_us: int | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class CombineSlices(Combine):
+    """`logical.WindowAggregate` over windows that overlap, from rows that are once for all of their windows.
+
+    A **slice** of a key consists of the rows with one first and one last window.  `keys` are those of the
+    rows that it makes, of which `bounds` has for each which bound of the window it is, None for the others:
+    these are the `partition`.
+    """
+
+    keys: tuple[Expression, ...]
+    bounds: tuple[WindowBound | None, ...]
+    aggregates: tuple[AggregateCall, ...]
+    scan_number: int
+    closing: SliceClosing
+    size_us: int
+    final: ClassVar[bool] = True
+    input_append_only: ClassVar[bool] = True
+
+    @property
+    def partition(self) -> tuple[Expression, ...]:
+        """Return the keys that do not depend on the window."""
+        pairs = zip(self.keys, self.bounds, strict=True)
+        return tuple(key for key, bound in pairs if bound is None)
 
 
 @dataclass(frozen=True, eq=False)

@@ -26,8 +26,16 @@ import json
 from collections import Counter
 from typing import TYPE_CHECKING, Final
 
+from fsql.compiler.analysis.slices import slicing_of
 from fsql.compiler.expression import AggregateCall, LambdaBody
-from fsql.compiler.logical import OverCall, Scan, Table, least_scan_number, operators
+from fsql.compiler.logical import (
+    OverCall,
+    Scan,
+    Table,
+    WindowAggregate,
+    least_scan_number,
+    operators,
+)
 from fsql.compiler.node import Node, walk
 from fsql.compiler.schema import Column
 from fsql.compiler.sqltypes import SqlType
@@ -94,7 +102,11 @@ def operator_ids(job: Job) -> Mapping[Plan, str]:
 def operator_id(plan: Node) -> str:
     """Return the kind of `plan` and a digest of what it computes: `aggregate-4f0c2d9a1b3e`."""
     form = _encode(plan, _is_computed)
-    return f"{type(plan).__name__.lower()}-{hashlib.sha256(form).hexdigest()[:ID_DIGITS]}"
+    kind = type(plan).__name__.lower()
+    if isinstance(plan, WindowAggregate) and slicing_of(plan) is not None:
+        # Its state has slices: state of its windows, which it had before, is that of another operator.
+        kind = "slicesaggregate"
+    return f"{kind}-{hashlib.sha256(form).hexdigest()[:ID_DIGITS]}"
 
 
 def work_digest(plan: Plan, data_of: Callable[[Table], str]) -> str:

@@ -55,6 +55,8 @@ def _key_columns(combine: graph.Combine) -> list[set[int]]:
     match combine:
         case graph.CombineAggregate() | graph.CombineChanges():
             return [{number} for number, _ in enumerate(combine.keys)]
+        case graph.CombineSlices(bounds=bounds):
+            return [{number} for number, bound in enumerate(bounds) if bound is None]
         case graph.CombineJoin():
             sides = zip(combine.left_keys, combine.right_keys, strict=True)
             return [_columns(left) | _columns(right, combine.left_width) for left, right in sides]

@@ -30,7 +30,7 @@ ROW_SECONDS: Final = 0.8e-6
 BYTE_SECONDS: Final = 1 / (50 << 20)
 """The time to copy a byte of state."""
 
-_OF_KEYS: Final = graph.CombineAggregate | graph.CombineChanges
+_OF_KEYS: Final = graph.CombineAggregate | graph.CombineChanges | graph.CombineSlices
 """What has one row of state for each key; others keep the rows themselves."""
 
 

@@ -22,6 +22,7 @@ from fsql.compiler.graph import (
     CombineChanges,
     CombineJoin,
     CombineRank,
+    CombineSlices,
     Compute,
     Explode,
     ExplodeAggregate,
@@ -104,6 +105,8 @@ def _why_not_of_fold(combine: Combine) -> str | None:
             return None
         case CombineAggregate(closing=None):
             return "groups are dropped from the state after a time"
+        case CombineSlices():
+            return "windows that have closed are not kept"
         case CombineAggregate() | CombineRank() | CombineJoin(once=False, time_range=None):
             return "windows that have closed are not kept"
         case CombineJoin():

@@ -7,10 +7,9 @@ Both analyses are computed on demand.
 
 from __future__ import annotations
 
-import enum
 from dataclasses import replace
 from itertools import product
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from fsql.compiler.analysis.fixed_columns import fixed_columns_of_all
 from fsql.compiler.analysis.injective import injective_source
@@ -34,6 +33,7 @@ from fsql.compiler.logical import (
     Union,
     Unnest,
     WindowAggregate,
+    WindowBound,
     operators,
 )
 from fsql.compiler.records import dataclass
@@ -41,16 +41,11 @@ from fsql.compiler.records import dataclass
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+Bound: TypeAlias = WindowBound
+"""Which bound of a window a column holds."""
+
 KEYS_MAX: Final = 16
 """The number of keys can be exponential; the analysis keeps this many, the least ones."""
-
-
-class Bound(enum.Enum):
-    """Which bound of a window a column holds."""
-
-    START = "window_start"
-    END = "window_end"
-    TIME = "window_time"
 
 
 @dataclass(frozen=True, slots=True)

@@ -50,7 +50,12 @@ def function_parts(function: g.MapFunction, below: Schema, made: Schema) -> tupl
             return combine_parts(function, below, made)
         case g.Finish(combine=combine):
             return (Part("combine", "", type(combine).__name__.removeprefix("Combine")),)
-        case g.OnTime(closing=closing) | g.Late(closing=closing):
+        case (
+            g.OnTime(closing=closing)
+            | g.Late(closing=closing)
+            | g.OnTimeSlices(closing=closing)
+            | g.LateWindows(closing=closing)
+        ):
             return closing_parts(closing, names)
         case g.Explode() | g.ExplodeAggregate():
             return _array_parts(function, names, [name_text(column.name) for column in made])
@@ -75,6 +80,17 @@ def combine_parts(  # noqa: PLR0911 - one line for each kind
                 Part("aggregates", "compute", computed),
                 *(() if closing is None else closing_parts(closing, names)),
                 Part("final", "final", combine.final),
+            )
+        case g.CombineSlices(keys=keys, aggregates=aggregates, closing=closing):
+            computed = aggregate_texts(
+                aggregates, made_names[len(keys) : len(keys) + len(aggregates)], names
+            )
+            return (
+                Part("keys", "by", named_texts(keys, made_names[: len(keys)], names)),
+                Part("aggregates", "compute", computed),
+                *closing_parts(closing, names),
+                Part("slide", "slide", interval_text(closing.slide_us)),
+                Part("size", "size", interval_text(combine.size_us)),
             )
         case g.CombineChanges():
             return changes_parts(combine, names)
@@ -120,7 +136,7 @@ def closing_parts(closing: g.Closing, names: Sequence[str]) -> tuple[Part, ...]:
     )
 
 
-def _row_parts(  # noqa: PLR0911 - one line for each function
+def _row_parts(  # noqa: C901, PLR0911 - one line for each function
     function: g.MapFunction, names: Sequence[str], made: Schema
 ) -> tuple[Part, ...]:
     match function:
@@ -131,6 +147,9 @@ def _row_parts(  # noqa: PLR0911 - one line for each function
             return (Part("expressions", "", computed),)
         case g.ToWindows():
             return windows_parts(function, names)
+        case g.ToSlices(until=until):
+            end = None if until is None else column_text(names, until)
+            return *windows_parts(function, names), Part("until", "until", end)
         case g.ToExpiry() | g.Expired():
             return expiry_parts(function, names)
         case g.ToRowTime() | g.ToRoot():

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
         CombineSessions,
         Expired,
         ToExpiry,
+        ToSlices,
         ToWindows,
     )
     from fsql.compiler.schema import Schema
@@ -152,7 +153,7 @@ def _row_parts(  # noqa: PLR0911 - one line for each operator
 
 
 def windows_parts(
-    windows: logical.AssignWindows | ToWindows, names: Sequence[str]
+    windows: logical.AssignWindows | ToWindows | ToSlices, names: Sequence[str]
 ) -> tuple[Part, ...]:
     """Return the windows to which rows are assigned; without a slide they are tumbling windows."""
     sliding = windows.slide_us != windows.size_us

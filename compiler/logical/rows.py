@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
@@ -102,6 +103,14 @@ class Unnest(Plan):
         if self.ordinality_name is not None:
             added = (*added, Column(self.ordinality_name, BIGINT, nullable=False))
         return (*self.input.schema, *added)
+
+
+class WindowBound(enum.Enum):
+    """Which bound of a window a column holds, and its name, in the order of the columns."""
+
+    START = "window_start"
+    END = "window_end"
+    TIME = "window_time"
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,6 +15,7 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING
 
+from fsql.compiler.analysis.slices import inputs_of
 from fsql.compiler.graph import Map, Renumber, Vertex
 from fsql.compiler.logical import (
     Aggregate,
@@ -62,7 +63,7 @@ def without_copies(job: Job, copies: Mapping[Plan, Plan]) -> set[Plan]:
         plan = waiting.pop()
         if plan not in found:
             found.add(plan)
-            waiting += [] if plan in copies else plan.inputs
+            waiting += [] if plan in copies else inputs_of(plan)
     return found
 
 

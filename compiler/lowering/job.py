@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from fsql.compiler import logical
+from fsql.compiler.analysis.slices import inputs_of
 from fsql.compiler.lowering.aggregate import lower_aggregate
 from fsql.compiler.lowering.changes import lower_changelog, lower_changes
 from fsql.compiler.lowering.copies import copies_of, lower_copy, without_copies
@@ -31,7 +32,10 @@ if TYPE_CHECKING:
 
 
 class Lowered(NamedTuple):
-    """A graph, and for each operator the index of the vertex that has its rows."""
+    """A graph, and for each operator the index of the vertex that has its rows.
+
+    Operators between windows and an aggregate that is computed from slices have no such vertex.
+    """
 
     graph: Graph
     vertices: Mapping[logical.Plan, int]
@@ -59,12 +63,13 @@ def lower_operators(job: logical.Job) -> Lowered:
                 original = copies[plan]
                 lowered[plan] = lower_copy(draft, plan, original, lowered[original])
             else:
-                inputs = tuple(lowered[below] for below in plan.inputs)
+                inputs = tuple(lowered[below] for below in inputs_of(plan))
                 lowered[plan] = _lower_operator(draft, plan, inputs)
         lower_insert(draft, insert, number, lowered[insert.query])
     for plan, original in copies.items():
         for own, theirs in zip(logical.operators(plan), logical.operators(original), strict=True):
-            lowered.setdefault(own, lowered[theirs])
+            if theirs in lowered:
+                lowered.setdefault(own, lowered[theirs])
     graph, indexes = draft.finish()
     return Lowered(graph, {plan: indexes[rows] for plan, rows in lowered.items()})
 

@@ -146,11 +146,17 @@ def _depth_after(  # noqa: PLR0911 - one line for each kind
     function: g.MapFunction, depth: int
 ) -> int:
     match function:
-        case g.ScanRows() | g.Explode() | g.ExplodeAggregate() | g.ToWindows():
+        case g.ScanRows() | g.Explode() | g.ExplodeAggregate() | g.ToWindows() | g.ToSlices():
             return depth + 1
         case g.Pad():
             return max(depth, function.depth)
-        case g.CombineAggregate() | g.CombineChanges() | g.CombineRank() | g.Renumber():
+        case (
+            g.CombineAggregate()
+            | g.CombineSlices()
+            | g.CombineChanges()
+            | g.CombineRank()
+            | g.Renumber()
+        ):
             return 1
         case g.CombineChangelog():
             return 2
@@ -173,9 +179,11 @@ def _types_after(function: g.MapFunction, types: list[SqlType]) -> list[SqlType]
             after = [*types, *_group_types(function)]
         case g.CombineSessions(time_column=time) if function.closing.window_end == time:
             after = [*types, types[time], types[time], types[time].without_fraction]
-        case g.ToWindows() | g.CombineSessions() | g.ToExpiry() | g.ToRowTime():
+        case g.ToWindows() | g.ToSlices() | g.CombineSessions() | g.ToExpiry() | g.ToRowTime():
             after = [*types, *_time_types(function, types)]
-        case g.CombineAggregate():
+        case g.LateWindows():
+            after = types[:-1]
+        case g.CombineAggregate() | g.CombineSlices():
             after = _group_types(function)
         case g.ToRoot():
             after = [*types, BIGINT, BIGINT]
@@ -197,17 +205,19 @@ def _types_after(function: g.MapFunction, types: list[SqlType]) -> list[SqlType]
 
 
 def _time_types(
-    function: g.ToWindows | g.CombineSessions | g.ToExpiry | g.ToRowTime, types: list[SqlType]
+    function: g.ToWindows | g.ToSlices | g.CombineSessions | g.ToExpiry | g.ToRowTime,
+    types: list[SqlType],
 ) -> list[SqlType]:
     """Return the types of the times that a function appends."""
     if isinstance(function, g.ToRowTime):
         return [function.type]
-    return [types[function.time_column].without_fraction] * (
-        1 if isinstance(function, g.ToExpiry) else 3
-    )
+    times = {g.ToExpiry: 1, g.ToSlices: 4}.get(type(function), 3)
+    return [types[function.time_column].without_fraction] * times
 
 
-def _group_types(function: g.ExplodeAggregate | g.CombineAggregate) -> list[SqlType]:
+def _group_types(
+    function: g.ExplodeAggregate | g.CombineAggregate | g.CombineSlices,
+) -> list[SqlType]:
     """Return the types of the keys and the aggregates."""
     return [*(key.type for key in function.keys), *(call.type for call in function.aggregates)]
 
@@ -282,7 +292,7 @@ def _keys(combine: g.Combine) -> tuple[tuple[Expression, ...], ...]:
     match combine:
         case g.CombineAggregate() | g.CombineChanges() | g.CombineChangelog():
             return (combine.keys,)
-        case g.CombineOver() | g.CombineSessions() | g.CombineRank():
+        case g.CombineOver() | g.CombineSessions() | g.CombineRank() | g.CombineSlices():
             return (combine.partition,)
         case g.CombineJoin():
             return (combine.left_keys, combine.right_keys)
@@ -291,5 +301,5 @@ def _keys(combine: g.Combine) -> tuple[tuple[Expression, ...], ...]:
 
 
 def _closing(combine: g.Combine) -> g.Closing | None:
-    closes = g.CombineAggregate | g.CombineSessions | g.CombineRank
+    closes = g.CombineAggregate | g.CombineSlices | g.CombineSessions | g.CombineRank
     return combine.closing if isinstance(combine, closes) else None

@@ -15,6 +15,7 @@ from fsql.compiler.graph import (
     CombineOver,
     CombineRank,
     CombineSessions,
+    CombineSlices,
 )
 from fsql.runtime.dataflow.fold import Fold
 
@@ -33,6 +34,10 @@ def make_fold(head: FoldHead) -> Fold:  # noqa: C901, PLR0911 - one case for eac
 
             kernel = AggregateKernel(combine, marks_replacements=head.marks_replacements)
             return Fold(head, kernel, ties=False, append_only=combine.input_append_only)
+        case CombineSlices():
+            from fsql.runtime.kernels.slices.kernel import SlicesKernel
+
+            return Fold(head, SlicesKernel(combine), ties=False, append_only=True)
         case CombineChanges(counted=True):
             from fsql.runtime.kernels.changes.kernel import EqualRowsKernel
 
@@ -99,4 +104,5 @@ def import_kernels() -> None:
     import fsql.runtime.kernels.over.kernel
     import fsql.runtime.kernels.ranking.kernel
     import fsql.runtime.kernels.ranking.top
-    import fsql.runtime.kernels.sessions.kernel  # noqa: F401
+    import fsql.runtime.kernels.sessions.kernel
+    import fsql.runtime.kernels.slices.kernel  # noqa: F401

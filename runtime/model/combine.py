@@ -24,6 +24,7 @@ from fsql.runtime.model.combine_join import combine_join
 from fsql.runtime.model.combine_over import combine_over
 from fsql.runtime.model.combine_rank import combine_rank
 from fsql.runtime.model.combine_sessions import combine_sessions
+from fsql.runtime.model.combine_slices import combine_slices
 from fsql.runtime.model.item import Failure, Punctuation, Row, State
 
 if TYPE_CHECKING:
@@ -60,6 +61,7 @@ COMBINE_FUNCTIONS: Final[
     Mapping[type[g.Combine], Callable[[Any, Any, Any, Root], State | None]]
 ] = {
     g.CombineAggregate: combine_aggregate,
+    g.CombineSlices: combine_slices,
     g.CombineChanges: combine_changes,
     g.CombineChangelog: combine_changelog,
     g.CombineOver: combine_over,

@@ -28,15 +28,15 @@ class GroupingRule:
     """Properties of the payloads of a grouping.
 
     `key` is the bucket of a payload (None: it enters none) and balances the load; `order` orders payloads of
-    one root; `closes_at` is the root of the punctuation of the payload's bucket.  With `closes_per_payload`
-    it is evaluated for every payload, and the bucket gets each punctuation that does not precede the payload.
+    one root; `closes_at` has the roots of the punctuations of the payload's bucket.  With
+    `closes_per_payload` it is evaluated for every payload; the bucket gets those that do not precede it.
     With `closes_roots`, the bucket gets one at the root of each row.  The other fields are those of `Bucket`.
     """
 
     key: Callable[[Any], Hashable]
     window: int
     order: Callable[[Any], Key] = no_order
-    closes_at: Callable[[Any], Root] | None = None
+    closes_at: Callable[[Any], tuple[Root, ...]] | None = None
     closes_per_payload: bool = False
     closes_roots: bool = False
     undo_partial_windows: bool = False
@@ -61,7 +61,7 @@ class Grouping:
             bucket = self._create(item, key, sent)
         adds_closings = self._rule.closes_per_payload or self._rule.closes_roots
         if adds_closings and isinstance(item.payload, Row):
-            sent += self._add_punctuation(item, key, bucket)
+            sent += self._add_punctuations(item, key, bucket)
         sent += bucket.accept(item)
         if not item.meta.tombstone:
             self.repairs += sum(window.meta.tombstone for window in sent)
@@ -80,17 +80,22 @@ class Grouping:
         )
         if rule.closes_at is not None and not rule.closes_per_payload:
             # The punctuations of all buckets may share a root. Vertex and key distinguish their lineages.
-            meta = Meta(rule.closes_at(item.payload), (self._vertex, key_hash))
-            sent += bucket.accept(Item(meta, Punctuation(key)))
+            for root in rule.closes_at(item.payload):
+                meta = Meta(root, (self._vertex, key_hash))
+                sent += bucket.accept(Item(meta, Punctuation(key)))
         return bucket
 
-    def _add_punctuation(self, item: Item, key: Hashable, bucket: Bucket) -> list[Item]:
-        """Add the punctuation of a payload, unless it exists or precedes the payload; return the outputs."""
-        root = item.meta.global_time
+    def _add_punctuations(self, item: Item, key: Hashable, bucket: Bucket) -> list[Item]:
+        """Add those punctuations of a payload that do not exist or precede it; return the outputs."""
+        roots: tuple[Root, ...] = (item.meta.global_time,)
         if not self._rule.closes_roots:
             assert self._rule.closes_at is not None
-            root = self._rule.closes_at(item.payload)
-        if root < item.meta.global_time or (key, root) in self._closings:
-            return []
-        self._closings.add((key, root))
-        return bucket.accept(Item(Meta(root, (self._vertex, wide_hash(key))), Punctuation(key)))
+            roots = self._rule.closes_at(item.payload)
+        sent: list[Item] = []
+        for root in roots:
+            if root < item.meta.global_time or (key, root) in self._closings:
+                continue
+            self._closings.add((key, root))
+            meta = Meta(root, (self._vertex, wide_hash(key)))
+            sent += bucket.accept(Item(meta, Punctuation(key)))
+        return sent

@@ -14,7 +14,10 @@ from fsql.runtime.model.combine import combine, finish
 from fsql.runtime.model.grouping import GroupingRule
 from fsql.runtime.model.item import Punctuation, Row, State
 from fsql.runtime.model.papers import Apply, GroupBy
-from fsql.runtime.model.row_functions import apply_to_row, closing_root
+from fsql.runtime.model.row_functions import (
+    apply_to_row,
+    closing_roots,
+)
 from fsql.runtime.model.value_order import as_key, order, row_order
 
 if TYPE_CHECKING:
@@ -84,17 +87,17 @@ def grouping_rule(vertex: g.Vertex) -> GroupingRule:
         # Rows of sessions with equal paths are ordered by their time.
         return row.values[closing.window_end] if isinstance(closing, g.SessionClosing) else None
 
-    def closes_at(payload: object) -> Root:
+    def closes_at(payload: object) -> tuple[Root, ...]:
         assert closing is not None
         assert isinstance(payload, Row)
-        return closing_root(closing, payload)
+        return closing_roots(closing, payload)
 
     return GroupingRule(
         key,
         grouping.window,
         place,
         closes_at=None if closing is None else closes_at,
-        closes_per_payload=isinstance(closing, g.SessionClosing),
+        closes_per_payload=isinstance(closing, g.SessionClosing | g.SliceClosing),
         closes_roots=grouping.by_root,
     )
 

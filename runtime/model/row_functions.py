@@ -12,7 +12,7 @@ from fsql.compiler import graph as g
 from fsql.compiler.functions.evaluate import evaluate
 from fsql.compiler.functions.failure import RowFailure
 from fsql.compiler.functions.time_zones import offset_of, window_bounds
-from fsql.compiler.logical import close_time, expiry_time, watermark_at
+from fsql.compiler.logical import WindowBound, close_time, expiry_time, watermark_at
 from fsql.compiler.sqltypes import TIMESTAMP_MAX
 from fsql.runtime.batch import PUNCTUATION, Root
 from fsql.runtime.model.combine_sessions import session_root
@@ -40,6 +40,13 @@ def closing_root(closing: g.Closing, row: Row) -> Root:
     if isinstance(closing, g.SessionClosing):
         return session_root(closing, window_end)
     return Root(close_time(window_end, closing.delay_us, closing.grain_us), PUNCTUATION)
+
+
+def closing_roots(closing: g.Closing, row: Row) -> tuple[Root, ...]:
+    """Return the positions of the punctuations that close the windows of `row`."""
+    if isinstance(closing, g.SliceClosing):
+        return tuple(dict.fromkeys(window_root(closing, end) for end in ends_of_row(closing, row)))
+    return (closing_root(closing, row),)
 
 
 def _select(function: g.Select, row: Row, _root: Root) -> list[Row]:
@@ -78,6 +85,63 @@ def _to_windows(function: g.ToWindows, row: Row, _root: Root) -> list[Row]:
     starts = [function.offset_us + k * function.slide_us for k in range(first, last + 1)]
     windows = [window_bounds(start, function.size_us, function.zone) for start in starts]
     return [_below(row, index, window) for index, window in enumerate(windows)]
+
+
+def _to_slices(function: g.ToSlices, row: Row, _root: Root) -> list[Row]:
+    """Return the row with the bounds of its first window, and the end of its last one.
+
+    Raises:
+        RowFailure: E504, if a window reaches beyond the years 1 to 9999.
+    """
+    time = row.values[function.time_column]
+    assert isinstance(time, int)
+    since_offset = time - function.offset_us
+    last = since_offset // function.slide_us
+    first = (since_offset - function.size_us) // function.slide_us + 1
+    starts = [function.offset_us + k * function.slide_us for k in range(first, last + 1)]
+    windows = [window_bounds(start, function.size_us, function.zone) for start in starts]
+    ends = [end for _, end, _ in windows]
+    if function.until is not None:
+        until = row.values[function.until]
+        assert isinstance(until, int)
+        ends = [end for end in ends if end <= until]
+    return [_below(row, 0, (*windows[0], ends[-1]))] if ends else []
+
+
+def ends_of_row(closing: g.SliceClosing, row: Row) -> range:
+    """Return the ends of the windows of a row of `ToSlices`."""
+    first, last = row.values[closing.window_end], row.values[closing.last_end]
+    assert isinstance(first, int)
+    assert isinstance(last, int)
+    return range(first, last + 1, closing.slide_us)
+
+
+def window_root(closing: g.Closing, end: int) -> Root:
+    """Return the position at which a window closes."""
+    return Root(close_time(end, closing.delay_us, closing.grain_us), PUNCTUATION)
+
+
+def _on_time_slices(function: g.OnTimeSlices, row: Row, root: Root) -> list[Row]:
+    closing = function.closing
+    on_time = [end for end in ends_of_row(closing, row) if root <= window_root(closing, end)]
+    if not on_time:
+        return []
+    values = list(row.values)
+    values[closing.window_end] = on_time[0]
+    return [Row(tuple(values), row.path, row.weight)]
+
+
+def _late_windows(function: g.LateWindows, row: Row, root: Root) -> list[Row]:
+    late = []
+    for index, end in enumerate(ends_of_row(function.closing, row)):
+        if root > window_root(function.closing, end):
+            bounds = (end - function.size_us, end, end - 1)
+            of_window = dict(zip(WindowBound, bounds, strict=True))
+            values = list(row.values[:-1])
+            for column, bound in function.bounds:
+                values[column] = of_window[bound]
+            late.append(Row(tuple(values), (*row.path[:-1], index), row.weight))
+    return late
 
 
 def _to_expiry(function: g.ToExpiry, row: Row, root: Root) -> list[Row]:
@@ -148,6 +212,7 @@ ROW_FUNCTIONS: Final[Mapping[type[g.MapFunction], Callable[[Any, Row, Root], lis
     g.Explode: _explode,
     g.ExplodeAggregate: _explode_aggregate,
     g.ToWindows: _to_windows,
+    g.ToSlices: _to_slices,
     g.ToExpiry: _to_expiry,
     g.Expired: _expired,
     g.ToRowTime: _to_row_time,
@@ -158,5 +223,7 @@ ROW_FUNCTIONS: Final[Mapping[type[g.MapFunction], Callable[[Any, Row, Root], lis
     g.Pad: _pad,
     g.Side: _side,
     g.OnTime: _on_time,
+    g.OnTimeSlices: _on_time_slices,
+    g.LateWindows: _late_windows,
     g.Late: _late,
 }

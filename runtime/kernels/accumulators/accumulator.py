@@ -10,7 +10,7 @@ retraction.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import pyarrow as pa
 
@@ -38,6 +38,18 @@ class Accumulator(UndoableState, Protocol):
 
     def read(self, slots: Ints) -> Values:
         """Return the values of `slots`."""
+
+
+class Merging(Accumulator, Protocol):
+    """The accumulator of an aggregate that merges; see `compiler.aggregate_algebra`."""
+
+    def add_partials(self, partials: Any, slots: Ints, signs: Ints, steps: Steps) -> Values:  # noqa: ANN401
+        """Combine partials into the state, or take them out; return the value after each step.
+
+        Instead of rows, the steps have the states of `slots` of `partials`, an accumulator of the same call
+        over append-only input; `signs` are 1 to combine one and -1 to take it out.  The accumulator itself
+        is one over updating input.
+        """
 
 
 class Collector(Protocol):

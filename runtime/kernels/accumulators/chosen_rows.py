@@ -115,6 +115,11 @@ class ChosenRow:
             return sort_key, given
         return known
 
+    def entries(self, slot: int) -> list[tuple[Arguments, int]]:
+        """Return the row of a slot, with the weight 1; none if there is no row."""
+        row = self._rows[slot]
+        return [] if row is None else [(row[1], 1)]
+
     def _value(self, slot: int) -> Value:
         row = self._rows[slot]
         return None if row is None else row[1][0]

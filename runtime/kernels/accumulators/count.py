@@ -40,6 +40,11 @@ class Count:
     def read(self, slots: Ints) -> Values:
         return Values(pa.array(self._count.values[slots]))
 
+    def add_partials(self, partials: Count, slots: Ints, signs: Ints, steps: Steps) -> Values:
+        """See `accumulator.Merging`."""
+        counts = partials._count.values[slots]
+        return Values(pa.array(self._count.add(steps.sums(counts * signs), steps)))
+
     def save(self, slots: Ints) -> Ints:
         return self._count.values[slots]
 

@@ -21,7 +21,7 @@ import pyarrow as pa
 from fsql.runtime.arrow_types import arrow_type
 from fsql.runtime.dictionaries import decode_dictionary
 from fsql.runtime.kernels.keyed.slots import SlotTable
-from fsql.runtime.kernels.keyed.steps import StateColumn, Values, steps_of
+from fsql.runtime.kernels.keyed.steps import StateColumn, Steps, Values, steps_of
 from fsql.runtime.order import (
     canonical_rank,
     key_values,
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from fsql.compiler.expression import AggregateCall
     from fsql.runtime.arrays import Ints
     from fsql.runtime.kernels.accumulators.accumulator import Accumulator
-    from fsql.runtime.kernels.keyed.steps import Steps
 
 
 class _Added(NamedTuple):
@@ -89,6 +88,23 @@ class Distinct:
             self._journal = None
         appears[rows] = self._add_weights(added)
         return self._inner.add(values, appears, steps)
+
+    def add_partials(self, partials: Distinct, slots: Ints, signs: Ints, steps: Steps) -> Values:
+        """See `accumulator.Merging`."""
+        lists = partials.columns(slots)["values"]
+        lengths = lists.value_lengths().fill_null(0).to_numpy()
+        pairs = lists.flatten()
+        # Each partial has a row for each of its values, and one that changes nothing if it has none.
+        rows = np.maximum(lengths, 1)
+        weights = np.zeros(int(rows.sum()), np.int64)
+        filled = np.ones(len(weights), np.bool_)
+        starts = np.cumsum(rows) - rows
+        filled[starts[lengths == 0]] = False
+        weights[filled] = pairs.field(1).to_numpy() * signs.repeat(lengths)
+        indexes = np.cumsum(filled) - 1
+        values = pairs.field(0).take(pa.array(indexes, mask=~filled))
+        widened = Steps(starts[steps.start], len(weights), steps.slot, steps.first)
+        return self.add(values, weights, widened)
 
     def _add_weights(self, added: _Added) -> Ints:
         """Add the rows to the weights; return for each 1 if its value appears, -1 if it disappears."""

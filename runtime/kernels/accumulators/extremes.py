@@ -219,6 +219,10 @@ class RetractableExtreme:
             after.append(self._top(slot))
         return Values(self._decode(after))
 
+    def add_partials(self, partials: Extreme, slots: Ints, signs: Ints, steps: Steps) -> Values:
+        """See `accumulators.Merging`: the state is the multiset of the extremes of all parts."""
+        return self.add(partials.read(slots).array, signs, steps)
+
     def _change(self, slot: int, value: object, weight: int) -> None:
         known = self._weights[slot]
         before = known[value]

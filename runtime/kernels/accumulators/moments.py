@@ -50,6 +50,13 @@ class SlotState(Protocol):
         """Return entries that make this state from an empty one; their order only depends on the state."""
 
 
+class HasEntries(Protocol):
+    """An accumulator whose states are made of entries."""
+
+    def entries(self, slot: int) -> list[Entry]:
+        """Return entries that make the state of a slot from an empty one."""
+
+
 class SlotStates:
     """An accumulator that has a `SlotState` for each slot.
 
@@ -105,6 +112,26 @@ class SlotStates:
         if self._shown:
             return Values(to_arrow(after, self._call.type))
         return Values(pa.nulls(len(steps.slot), arrow_type(self._call.type)))
+
+    def add_partials(self, partials: HasEntries, slots: Ints, signs: Ints, steps: Steps) -> Values:
+        """See `accumulator.Merging`."""
+        ends = [*steps.start[1:].tolist(), steps.rows]
+        parts = list(zip(slots.tolist(), signs.tolist(), strict=True))
+        after: list[Value] = []
+        for slot, start, end in zip(steps.slot.tolist(), steps.start.tolist(), ends, strict=True):
+            for partial, sign in parts[start:end]:
+                self._add_partial(slot, partials, partial, sign)
+            after.append(self._states[slot].result())
+        return Values(to_arrow(after, self._call.type))
+
+    def _add_partial(self, slot: int, partials: HasEntries, partial: int, sign: int) -> None:
+        state = self._states[slot]
+        for given, weight in partials.entries(partial):
+            state.add(given, weight * sign)
+
+    def entries(self, slot: int) -> list[Entry]:
+        """Return entries that make the state of a slot from an empty one."""
+        return self._states[slot].entries()
 
     def _rows(self, values: pa.Array) -> list[Arguments]:
         """Return the arguments of each row; several arguments are the fields of a struct."""
@@ -327,6 +354,12 @@ class NumberStates(SlotStates):
         self, call: AggregateCall, make: Callable[[AggregateCall], Numbers], *, shown: bool
     ) -> None:
         super().__init__(call, lambda: make(call), shown=shown, keeps_nulls=False)  # type: ignore[arg-type, return-value]
+
+    def _add_partial(self, slot: int, partials: HasEntries, partial: int, sign: int) -> None:
+        assert isinstance(partials, NumberStates)
+        numbers = self._numbers(slot).numbers
+        for index, number in enumerate(partials._numbers(partial).numbers):  # noqa: SLF001 - of one class
+            numbers[index] += sign * number
 
     def columns(self, slots: Ints) -> dict[str, pa.Array]:
         """Return the integers of each slot in hexadecimal, NULL where all are 0."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
+from fsql.compiler.aggregate_algebra import algebra_of
 from fsql.compiler.expression import OF_ORDER, AggregateCall, AggregateFunction
 from fsql.compiler.functions.python_aggregates import registered_aggregate
 from fsql.compiler.sqltypes import Kind
@@ -19,7 +20,7 @@ from fsql.runtime.kernels.accumulators.rows_in_order import Arrays
 from fsql.runtime.kernels.accumulators.sums import DecimalSum, DoubleSum, IntegerSum
 
 if TYPE_CHECKING:
-    from fsql.runtime.kernels.accumulators.accumulator import Accumulator, Collector
+    from fsql.runtime.kernels.accumulators.accumulator import Accumulator, Collector, Merging
 
 
 def accumulator(call: AggregateCall, *, append_only: bool, shown: bool = True) -> Accumulator:
@@ -39,6 +40,14 @@ def accumulator(call: AggregateCall, *, append_only: bool, shown: bool = True) -
         return _in_python(call, shown=shown)
     made = _new_accumulator(call, append_only=append_only, shown=shown)
     return Distinct(call, made) if call.distinct else made
+
+
+def merging(call: AggregateCall) -> Merging:
+    """Return an empty accumulator for the partials of a call that merges."""
+    assert algebra_of(call).merges
+    made: Any = accumulator(call, append_only=False)
+    merging: Merging = made
+    return merging
 
 
 def _in_python(call: AggregateCall, *, shown: bool) -> Accumulator:

@@ -57,6 +57,12 @@ class DoubleSum:
     def read(self, slots: Ints) -> Values:
         return self._value(self._count.values[slots], self._sums.read(slots))
 
+    def add_partials(self, partials: DoubleSum, slots: Ints, signs: Ints, steps: Steps) -> Values:
+        """See `accumulator.Merging`."""
+        counts = partials._count.values[slots]
+        count = self._count.add(steps.sums(counts * signs), steps)
+        return self._value(count, self._sums.add_sums(partials._sums, slots, signs, steps))
+
     def _value(self, count: Ints, sums: NDArray[np.float64]) -> Values:
         if self._average:
             sums = sums / np.maximum(count, 1)
@@ -189,6 +195,19 @@ class ExactSums:
             after = self._add(dict(_contributions(values, weights)), steps)
         return _round(after, len(steps.slot))
 
+    def add_sums(self, sums: ExactSums, slots: Ints, signs: Ints, steps: Steps) -> Doubles:
+        """Add `signs` times the sums of `slots` of others; return the rounded sum after each step."""
+        added = {name: column[slots] for name, column in sums._bins.items()}
+        addends = _addends_of_digits(added)
+        if addends > ADDENDS_MAX:
+            added = _canonical(added)
+            addends = _addends_of_digits(added)
+        if self._addends + addends > ADDENDS_MAX:
+            self._carry()
+        self._addends += addends
+        used = {name: digits * signs for name, digits in added.items() if digits.any()}
+        return _round(self._add(used, steps), len(steps.slot))
+
     def _add(self, added: Bins, steps: Steps) -> Bins:
         """Add each row's contribution to each bin; return the bins after each step."""
         after: Bins = {}
@@ -254,6 +273,12 @@ class ExactSums:
             size = max((len(other) for other in self._bins.values()), default=self._slots)
             column = self._bins[name] = np.zeros(size, np.int64)
         return column
+
+
+def _addends_of_digits(bins: Bins) -> int:
+    """Return to how many addends the digits of all sums in a bin are equivalent, at most."""
+    sums = [float(np.abs(column.astype(np.float64)).sum()) for column in bins.values()]
+    return int(max(sums, default=0.0) / 2**32) + 1
 
 
 def addends_of(weights: Ints) -> int:
@@ -459,6 +484,26 @@ class IntegerSum:
         self._high.set(high, steps)
         return self._value(count, low, high, top)
 
+    def add_partials(self, partials: IntegerSum, slots: Ints, signs: Ints, steps: Steps) -> Values:
+        """See `accumulator.Merging`."""
+        columns = [column.values[slots] * signs for column in partials._columns()]
+        counts, low, high = columns[:3]
+        count = self._count.add(steps.sums(counts), steps)
+        size = max(abs(int(high.min(initial=0))), abs(int(high.max(initial=0))))
+        if partials._top is None and size * len(slots) < 1 << TOP_BITS - 1:
+            low = self._low.after(steps.sums(low), steps)
+            high = self._high.after(steps.sums(high), steps)
+            high += low >> 32
+            low &= _LOW
+            top = self._carry_to_top(high, steps)
+        else:
+            tops = columns[3] if len(columns) > 3 else np.zeros_like(low)
+            parts = zip(low.tolist(), high.tolist(), tops.tolist(), strict=True)
+            low, high, top = self._add_totals([total_of(*each) for each in parts], steps)
+        self._low.set(low, steps)
+        self._high.set(high, steps)
+        return self._value(count, low, high, top)
+
     def _numbers(self, values: pa.Array) -> Ints:
         """Return the addends, 0 for NULL; the dtype may be `object`, with Python integers."""
         if pa.types.is_duration(values.type):
@@ -486,14 +531,19 @@ class IntegerSum:
         self, numbers: Ints, weights: Ints | int, steps: Steps
     ) -> tuple[Ints, Ints, Ints]:
         """Return the columns after each step, computed with integers of any size."""
+        times = np.broadcast_to(weights, len(numbers)).tolist()
+        return self._add_totals(
+            [n * w for n, w in zip(numbers.tolist(), times, strict=True)], steps
+        )
+
+    def _add_totals(self, added: list[int], steps: Steps) -> tuple[Ints, Ints, Ints]:
+        """Add integers of any size; return the columns after each step."""
         if self._top is None:
             self._create_top()
         assert self._top is not None
         slots = steps.slots
         parts = (column.values[slots].tolist() for column in (self._low, self._high, self._top))
         base = [total_of(low, high, top) for low, high, top in zip(*parts, strict=True)]
-        times = np.broadcast_to(weights, len(numbers)).tolist()
-        added = [n * w for n, w in zip(numbers.tolist(), times, strict=True)]
         totals = exact_running(base, added, steps)
         tops = [(total >> 32) + (1 << TOP_BITS - 1) >> TOP_BITS for total in totals]
         highs = [(t >> 32) - (top << TOP_BITS) for t, top in zip(totals, tops, strict=True)]

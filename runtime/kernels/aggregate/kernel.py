@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     from fsql.compiler.expression import Expression
     from fsql.runtime.arrays import Bools, Ints
     from fsql.runtime.kernels.accumulators.accumulator import Accumulator, Collector
+    from fsql.runtime.kernels.keyed.slot_ends import Closings
     from fsql.runtime.kernels.keyed.slot_snapshots import UndoableState
     from fsql.runtime.order import Roots
 
@@ -83,6 +84,7 @@ class GroupState(NamedTuple):
     rows_remove: bool
     collectors: Sequence[Collector] = ()
     others: tuple[Expression, ...] = ()
+    calls: Sequence[AggregateCall] = ()
 
 
 def aggregate_state(combine: CombineAggregate) -> GroupState:
@@ -100,6 +102,7 @@ def aggregate_state(combine: CombineAggregate) -> GroupState:
         [by_total_order(call) for call in calls],
         rows_remove=False,
         collectors=[each for each in collectors if each is not None],
+        calls=calls,
     )
 
 
@@ -199,8 +202,12 @@ class AggregateKernel(GroupKernel[_Undo]):
         state: GroupState | None = None,
         *,
         marks_replacements: bool,
+        closings: Closings | None = None,
     ) -> None:
-        """Begin without groups; `state` is theirs, if it is not that of the calls of an aggregate."""
+        """Begin without groups; `state` is theirs, if it is not that of the calls of an aggregate.
+
+        `closings` are those of windows, if they are not those of `combine`.
+        """
         self._marks_replacements = marks_replacements
         self._combine = combine
         self._keys = len(combine.keys)
@@ -212,6 +219,7 @@ class AggregateKernel(GroupKernel[_Undo]):
             state.accumulators,
             state.shown,
         )
+        self._calls = state.calls
         self._in_order, self._rows_remove = state.in_order, state.rows_remove
         self._collectors = state.collectors
         distinct = list(dict.fromkeys(each for given in arguments for each in given))
@@ -229,7 +237,7 @@ class AggregateKernel(GroupKernel[_Undo]):
             key_types,
             self._undoable,
             self._accumulators[0],
-            combine.closing,
+            combine.closing if closings is None else closings,
             final=combine.final,
             idle=idle,
         )
@@ -262,8 +270,13 @@ class AggregateKernel(GroupKernel[_Undo]):
                 one.grow(len(self._table))
             if self._closings is not None:
                 new, rows = found.new()
-                self._closings.open(batch.columns[-1].take(pa.array(rows)), new)
+                self._open(batch, rows, new)
         return found.slots
+
+    def _open(self, batch: Batch, rows: Ints, new: Ints) -> None:
+        """Open the windows of new slots, for each of which one row of the batch is given."""
+        assert self._closings is not None
+        self._closings.open(batch.columns[-1].take(pa.array(rows)), new)
 
     def apply(self, sides: Sequence[KeyedRows | None], *, undoable: bool) -> ApplyResult[_Undo]:
         assert sides[0] is not None
@@ -294,7 +307,7 @@ class AggregateKernel(GroupKernel[_Undo]):
         step_roots = roots._replace(number=sorted_root[steps.start])
         return ApplyResult(
             self._rows(batch, step_roots, first_rows, steps, changes),
-            _errors(batch, first_rows[changes.failing], steps.slot[changes.failing]),
+            errors_of(batch, first_rows[changes.failing], steps.slot[changes.failing]),
             undo,
             rest,
         )
@@ -340,7 +353,7 @@ class AggregateKernel(GroupKernel[_Undo]):
         if self._marks_replacements:
             removed = removed and not after.shows
         failing = ONLY_ROW if after.fails and not before.fails else ONLY_ROW[:0]
-        errors = _errors(batch, failing, slot[failing])
+        errors = errors_of(batch, failing, slot[failing])
         parts = [before.columns] * removed + [after.columns] * added
         if not parts:
             return ApplyResult(None, errors, undo)
@@ -464,7 +477,7 @@ class AggregateKernel(GroupKernel[_Undo]):
         sizes.add(batch.columns)
         shown, failing = np.flatnonzero(groups.shown), np.flatnonzero(groups.fails)
         rows = KeyedRows(batch.take(shown), slots[shown])
-        return ApplyResult(rows, _errors(batch, failing, slots[failing]), None)
+        return ApplyResult(rows, errors_of(batch, failing, slots[failing]), None)
 
     def _group_rows(self, slots: Ints, times: Ints, origins: Ints) -> tuple[Batch, GroupValues]:
         """Return the row of each slot at its root, and which of the rows are shown."""
@@ -482,7 +495,8 @@ class AggregateKernel(GroupKernel[_Undo]):
         return batch.take(np.flatnonzero(groups.shown))
 
 
-def _errors(batch: Batch, rows: Ints, slots: Ints) -> KeyedRows | None:
+def errors_of(batch: Batch, rows: Ints, slots: Ints) -> KeyedRows | None:
+    """Return the errors of sums that overflow, at some rows of a batch."""
     if len(rows) == 0:
         return None
     codes = pa.array(np.full(len(rows), SUM_OVERFLOW, np.int16))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
+from fsql.compiler.graph import Closing
 from fsql.runtime.kernels.keyed.slot_ends import Closings, EmptiedSlots
 from fsql.runtime.kernels.keyed.slot_snapshots import SlotSnapshots
 from fsql.runtime.kernels.keyed.slots import SlotTable
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from fsql.compiler.graph import Closing
     from fsql.compiler.owner_map import BinRanges
     from fsql.runtime.arrays import Bools, Ints
     from fsql.runtime.batch import Root
@@ -44,7 +44,7 @@ class GroupKernel(Generic[UndoT]):
         key_types: Sequence[pa.DataType],
         states: Sequence[SnapshotState],
         counts: CountsRows,
-        closing: Closing | None,
+        closing: Closing | Closings | None,
         *,
         final: bool,
         idle: IdleSlots | None = None,
@@ -58,8 +58,9 @@ class GroupKernel(Generic[UndoT]):
         self._states = states
         self._counts = counts
         self._idle = idle
-        self._table = SlotTable()
-        self._closings = None if closing is None else Closings(closing)
+        closings = Closings(closing) if isinstance(closing, Closing) else closing
+        self._table = SlotTable(hashed=None if closings is None else closings.hashed)
+        self._closings = closings
         self._emptied = EmptiedSlots() if closing is None else None
         """None for windows: their slots are freed when they close."""
         self._closes_with_rows = final and closing is not None
@@ -104,7 +105,7 @@ class GroupKernel(Generic[UndoT]):
 
     def release(self, slots: Ints, marks: Bools) -> None:
         if self._closings is not None:
-            self._closings.forget(marks)
+            self._closings.forget(slots, marks)
         self._free(slots)
 
     @property

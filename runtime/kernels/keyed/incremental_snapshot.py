@@ -101,10 +101,14 @@ class IncrementalSnapshot:
 
 
 def incremental_snapshot(
-    keys: Sequence[pa.Array], state: pa.RecordBatch, *, appends: bool
+    keys: Sequence[pa.Array], state: pa.RecordBatch, *, appends: bool, hashed: int | None = None
 ) -> IncrementalSnapshot:
-    """Return a snapshot of keys and their state, `expires` last; its rows may be in any order."""
-    columns = [*keys, pa.array(hash_rows(keys, state.num_rows)), *state.columns]
+    """Return a snapshot of keys and their state, `expires` last; its rows may be in any order.
+
+    `hashed` is how many of the key columns determine the hash; None for all.
+    """
+    hashes = hash_rows(keys[:hashed], state.num_rows)
+    columns = [*keys, pa.array(hashes), *state.columns]
     names = [*(f"key_{number}" for number in range(len(keys))), HASH, *state.schema.names]
     return IncrementalSnapshot(pa.RecordBatch.from_arrays(columns, names), len(keys), appends)
 

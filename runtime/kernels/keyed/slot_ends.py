@@ -71,6 +71,9 @@ def split_slots(slots: Ints) -> Iterator[Ints]:
 class Closings:
     """A heap of close times, the slots of each, and the close time of each slot."""
 
+    hashed: int | None = None
+    """How many of the key columns determine the owner of a slot; None for all."""
+
     def __init__(self, closing: Closing) -> None:
         self.window_end = closing.window_end
         self._delay = closing.delay_us
@@ -104,8 +107,9 @@ class Closings:
         """Record the ends of the windows of new slots."""
         self._open(self._close_times(ends), slots, self._slots)
 
-    def open_again(self, times: Ints, slots: Ints) -> None:
+    def open_again(self, times: Ints, slots: Ints, position: Root) -> None:
         """Record the close times of the windows of new slots, given by `times`."""
+        del position
         self._note_times(times)
         self._open(times, slots, self._slots)
 
@@ -143,8 +147,9 @@ class Closings:
         for part in np.split(order, starts[1:]):
             slots_of.setdefault(int(times[part[0]]), []).append(slots[part])
 
-    def forget(self, marks: Bools) -> None:
-        """Forget the windows of the slots that are marked."""
+    def forget(self, slots: Ints, marks: Bools) -> None:
+        """Forget the windows of these slots, which are marked."""
+        del slots
         for time, parts in self._slots.items():
             self._slots[time] = [kept for part in parts if len(kept := part[~marks[part]])]
 
@@ -231,9 +236,9 @@ class IdleSlots:
         ends: Ints = last + (self._idle_us + 1)
         return ends
 
-    def open_again(self, times: Ints, slots: Ints) -> None:
+    def open_again(self, times: Ints, slots: Ints, position: Root) -> None:
         """Record slots whose state was loaded."""
-        del times
+        del times, position
         self._check_later(slots)
 
     def stage(self, times: Ints, slots: Ints) -> None:

@@ -150,11 +150,14 @@ class SlotSnapshots:
         key_parts = [*(keys for keys, _ in self._emptied), keys]
         states = [*(state for _, state in self._emptied), *(state for _, state in parts)]
         self._emptied = []
+        hashed = self._table.hashed
 
         def rows() -> pa.RecordBatch:
             columns = zip(*(made() for made in key_parts), strict=True)
             all_keys = [pa.concat_arrays(column) for column in columns]
-            made = incremental_snapshot(all_keys, pa.concat_batches(states), appends=False)
+            made = incremental_snapshot(
+                all_keys, pa.concat_batches(states), appends=False, hashed=hashed
+            )
             return merge_snapshots([made], position, whole=whole).rows
 
         unchanged = SlotMarks() if changed is None else changed
@@ -180,13 +183,12 @@ class SlotSnapshots:
         return pa.RecordBatch.from_pydict(columns)
 
     def load(self, state: IncrementalSnapshot, position: Root) -> None:
-        del position
         self._changed = SlotMarks()
         rows = state.rows
         if rows.num_rows == 0:
             return
         slots = self._table.load(rows.columns[: state.keys], rows.column(HASH).to_numpy())
-        self._load(slots, rows)
+        self._load(slots, rows, position)
 
     def stage(self, state: IncrementalSnapshot) -> None:
         rows = state.rows
@@ -220,10 +222,10 @@ class SlotSnapshots:
         if self._closings is not None:
             self._closings.forget_staged()
 
-    def _load(self, slots: Ints, rows: pa.RecordBatch) -> None:
+    def _load(self, slots: Ints, rows: pa.RecordBatch, position: Root) -> None:
         self._load_states(slots, rows)
         if self._closings is not None:
-            self._closings.open_again(rows.column(EXPIRES).to_numpy(), slots)
+            self._closings.open_again(rows.column(EXPIRES).to_numpy(), slots, position)
 
     def _load_states(self, slots: Ints, rows: pa.RecordBatch) -> None:
         for number, one in enumerate(self._states):

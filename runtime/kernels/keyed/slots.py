@@ -75,9 +75,13 @@ class SlotTable:
     value that was not in the dictionary of the previous batch.
     """
 
-    def __init__(self, few_rows: int | None = None) -> None:
-        """Start without keys; `few_rows` affects speed only."""
+    def __init__(self, few_rows: int | None = None, hashed: int | None = None) -> None:
+        """Start without keys; `few_rows` affects speed only.
+
+        `hashed` is how many of the key columns determine the hash, and so the owner; None for all.
+        """
         self._few_rows = FEW_ROWS_IN_C if few_rows is None else few_rows
+        self.hashed = hashed
         self._slot_of: dict[object, int] = {}
         self._key_of: list[object] = []
         """The Python value of the key of each slot, `_FREED` for a slot whose key is not one."""
@@ -105,7 +109,8 @@ class SlotTable:
             return self.find(keys, len(hashes)).slots
         starts = starts_of_keys(keys, hashes)
         indexes = pa.array(starts)
-        self._loaded = LoadedKeys([key.take(indexes) for key in keys], hashes[starts])
+        own_keys = [key.take(indexes) for key in keys]
+        self._loaded = LoadedKeys(own_keys, hashes[starts], self.hashed)
         self._key_of = [None] * len(starts)
         self._end = len(starts)
         return np.repeat(np.arange(len(starts)), np.diff(np.append(starts, len(hashes))))
@@ -333,7 +338,8 @@ class SlotTable:
         wanted = np.zeros(BINS, np.bool_)
         for first, end in bins:
             wanted[first:end] = True
-        return slots[wanted[hash_rows(keys, len(slots)) >> BIN_SHIFT]]
+        hashes = hash_rows(keys[: self.hashed], len(slots))
+        return slots[wanted[hashes >> BIN_SHIFT]]
 
     def live_of(self, slots: Ints) -> Ints:
         """Return the slots among `slots` that have a key."""
@@ -573,7 +579,9 @@ class LoadedKeys:
     Cost of `find`: a binary search for each key, and an object for each that is found.
     """
 
-    def __init__(self, keys: Sequence[pa.Array], hashes: Ints) -> None:
+    def __init__(self, keys: Sequence[pa.Array], hashes: Ints, hashed: int | None = None) -> None:
+        """Begin with all keys asleep; `hashed` columns determine the hash, None for all."""
+        self._hashed = hashed
         self._keys = keys
         self._hashes = np.append(hashes, _NO_HASH)
         self._asleep = np.ones(len(hashes), np.bool_)
@@ -582,7 +590,8 @@ class LoadedKeys:
 
     def find(self, keys: Sequence[pa.Array], objects: Sequence[object]) -> Ints:
         """Return the slot of each sleeping key, `NOT_FOUND` for others; keys are both columns and objects."""
-        hashes = hash_rows([decode_dictionary(key) for key in keys], len(objects)).astype(np.int64)
+        hashed = [decode_dictionary(key) for key in keys[: self._hashed]]
+        hashes = hash_rows(hashed, len(objects)).astype(np.int64)
         found = np.full(len(objects), NOT_FOUND)
         wanted = np.argsort(hashes)  # A search in order makes better use of the cache.
         indexes = np.searchsorted(self._hashes[:-1], hashes[wanted])

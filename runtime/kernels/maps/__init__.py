@@ -17,8 +17,10 @@ from fsql.compiler.graph import (
     Explode,
     ExplodeAggregate,
     Late,
+    LateWindows,
     MapFunction,
     OnTime,
+    OnTimeSlices,
     Pad,
     Renumber,
     ScanRows,
@@ -27,12 +29,18 @@ from fsql.compiler.graph import (
     ToParts,
     ToRoot,
     ToRowTime,
+    ToSlices,
     ToWindows,
 )
 from fsql.runtime.kernels.expressions import Program, compile_expressions
 from fsql.runtime.kernels.expressions.vectors import first_failure, truth
 from fsql.runtime.kernels.maps.map_result import MapResult, errors_at, succeeded, with_changed_path
 from fsql.runtime.kernels.maps.parts import compile_to_parts
+from fsql.runtime.kernels.maps.slices import (
+    compile_late_windows,
+    compile_on_time_slices,
+    compile_to_slices,
+)
 from fsql.runtime.kernels.maps.windows import (
     append_root,
     append_row_time,
@@ -49,7 +57,7 @@ if TYPE_CHECKING:
     from fsql.runtime.batch import Batch
 
 
-def compile_map(  # noqa: C901, PLR0911 - one line for each function
+def compile_map(  # noqa: C901, PLR0911, PLR0912 - one line for each function
     function: MapFunction, input_schema: Schema
 ) -> Callable[[Batch], MapResult]:
     """Return the callable that applies `function` to batches of rows of `input_schema`."""
@@ -68,6 +76,12 @@ def compile_map(  # noqa: C901, PLR0911 - one line for each function
             return compile_explode_aggregate(function, len(input_schema))
         case ToWindows():
             return compile_to_windows(function)
+        case ToSlices():
+            return compile_to_slices(function)
+        case OnTimeSlices():
+            return compile_on_time_slices(function)
+        case LateWindows():
+            return compile_late_windows(function)
         case ToExpiry():
             return compile_to_expiry(function)
         case Expired():

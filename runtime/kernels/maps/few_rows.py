@@ -38,12 +38,14 @@ from fsql.compiler.graph import (
     Late,
     MapFunction,
     OnTime,
+    OnTimeSlices,
     Pad,
     Renumber,
     ScanRows,
     Select,
     ToExpiry,
     ToRowTime,
+    ToSlices,
     ToWindows,
 )
 from fsql.compiler.logical import close_time, expiry_time, watermark_at
@@ -63,7 +65,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from fsql.compiler.expression import AggregateCall, Expression, Value
-    from fsql.compiler.graph import Closing
+    from fsql.compiler.graph import Closing, SliceClosing
     from fsql.compiler.schema import Schema
     from fsql.compiler.sqltypes import SqlType
     from fsql.runtime.kernels.maps.map_result import Repeats, Rows
@@ -171,6 +173,10 @@ def compile_few(  # noqa: C901, PLR0911 - one line for each function
             return _few_explode(function)
         case ToWindows():
             return _few_windows(function)
+        case ToSlices():
+            return _few_slices(function)
+        case OnTimeSlices(closing=closing):
+            return _few_slices_on_time(closing)
         case ToExpiry():
             return _few_expiry(function)
         case Expired():
@@ -288,6 +294,59 @@ def _few_windows(function: ToWindows) -> FewFunction:
     return apply
 
 
+def _few_slices(function: ToSlices) -> FewFunction:
+    size, slide, offset = function.size_us, function.slide_us, function.offset_us
+
+    def apply(rows: FewRows) -> FewRows:
+        kept: list[int] = []
+        bounds: list[tuple[int, int, int, int]] = []
+        for index, time in enumerate(rows.columns[function.time_column].values):
+            assert isinstance(time, int)
+            since = time - offset
+            first = ((since - size) // slide + 1) * slide + offset
+            last = since // slide * slide + offset
+            start, end, before = window_bounds(first, size, function.zone)
+            _, last_end, _ = window_bounds(last, size, function.zone)
+            if function.until is not None:
+                until = rows.columns[function.until].values[index]
+                assert isinstance(until, int)
+                last_end = min(last_end, end + (until - end) // slide * slide)
+            if last_end >= end:
+                kept.append(index)
+                bounds.append((start, end, before, last_end))
+        taken = _take_rows(rows, kept)
+        added = [FewColumn(TIMESTAMP, [each[level] for each in bounds]) for level in range(4)]
+        return _repeat(taken, repeats_of(np.ones(len(kept), np.int64)), added)
+
+    return apply
+
+
+def _few_slices_on_time(closing: SliceClosing) -> FewFunction:
+    def apply(rows: FewRows) -> FewRows:
+        kept, ends = [], []
+        lasts = rows.columns[closing.last_end].values
+        column = rows.columns[closing.window_end]
+        for index, (first, last) in enumerate(zip(column.values, lasts, strict=True)):
+            assert isinstance(first, int)
+            assert isinstance(last, int)
+            root, end = rows.positions.root(index), first
+            while end <= last and root > _close(closing, end):
+                end += closing.slide_us
+            if end <= last:
+                kept.append(index)
+                ends.append(end)
+        taken = _take_rows(rows, kept)
+        columns = list(taken.columns)
+        columns[closing.window_end] = FewColumn(column.type, [*ends])
+        return FewRows(columns, taken.positions)
+
+    return apply
+
+
+def _close(closing: Closing, end: int) -> Root:
+    return Root(close_time(end, closing.delay_us, closing.grain_us), PUNCTUATION)
+
+
 def _few_expiry(function: ToExpiry) -> FewFunction:
     delay, grain = function.delay_us, function.grain_us
 
@@ -328,8 +387,7 @@ def _few_punctual(closing: Closing, *, keep_late: bool) -> FewFunction:
         kept = []
         for index, end in enumerate(rows.columns[closing.window_end].values):
             assert isinstance(end, int)
-            closes = Root(close_time(end, closing.delay_us, closing.grain_us), PUNCTUATION)
-            if (rows.positions.root(index) > closes) is keep_late:
+            if (rows.positions.root(index) > _close(closing, end)) is keep_late:
                 kept.append(index)
         return _take_rows(rows, kept)
 

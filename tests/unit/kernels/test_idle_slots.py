@@ -70,7 +70,7 @@ def test_loaded_and_staged_slots_end_as_others() -> None:
     for each in (loaded, staged):
         each.grow(3)
         each.load(slots, columns)
-    loaded.open_again(loaded.times(slots), slots)
+    loaded.open_again(loaded.times(slots), slots, Root(0, 0))
     assert ended(loaded, 221) == [0, 1]
     staged.stage(staged.times(slots), slots)
     assert ended(staged, 171) == []
