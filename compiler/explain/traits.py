@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fsql.compiler import logical
+from fsql.compiler.analysis.slices import slicing_of, why_not_sliced, windows_of_row
 from fsql.compiler.analysis.window_changes import equal_bounds
 from fsql.compiler.explain.expressions import labels
 from fsql.compiler.explain.literals import interval_text, name_text
@@ -86,7 +87,7 @@ def state_bound(plan: logical.Plan) -> str:  # noqa: PLR0911 - one line for each
             return _rows(
                 *("group", keys, calls),
                 append=append_only(plan.input),
-                bound=" per open window",
+                bound=_of_windows(plan),
                 shown=not plan.final,
             )
         case logical.Over(partition=keys, calls=running):
@@ -103,6 +104,16 @@ def state_bound(plan: logical.Plan) -> str:  # noqa: PLR0911 - one line for each
             return _ranked_rows(plan)
         case _:
             return _rows_of(plan)
+
+
+def _of_windows(plan: logical.WindowAggregate) -> str:
+    """Return for what an aggregate has a row of state for each group, and why not for slices."""
+    if slicing_of(plan) is not None:
+        return " per slice of open windows"
+    reason = why_not_sliced(plan)
+    if reason is None:
+        return " per open window"
+    return f" per open window; a row is copied into its {windows_of_row(plan):,} windows: {reason}"
 
 
 def _open_matches(pattern: RowPattern, keys: Sequence[Expression]) -> str:

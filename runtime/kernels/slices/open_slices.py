@@ -197,7 +197,7 @@ class OpenSlices(Closings):
         self._staged_slots.append(slots)
 
     def adopt(self, position: Root) -> Ints:
-        """Begin with the staged slots, as of `position`; return those of which all windows closed below it."""
+        """Begin with the staged slots as of `position`; return those of which all windows closed below it."""
         assert self._table is not None
         staged = np.concatenate([_NONE, *self._staged_slots])
         self._staged_slots = []
