@@ -20,7 +20,7 @@ def test_what_a_script_does() -> None:
     assert out == (
         f"{TOP_SPEEDS}: 1 INSERT\n"
         "  into top_speeds: append by (window_start, segment)\n"
-        "    state of WindowAggregate: one row per group per open window\n"
+        "    state of WindowAggregate: one row per group per slice of open windows\n"
     )
 
 
@@ -89,7 +89,10 @@ def test_json(tmp_path: Path) -> None:
                 "changes": "append",
                 "key": ["window_start", "segment"],
                 "state": [
-                    {"operator": "WindowAggregate", "bound": "one row per group per open window"}
+                    {
+                        "operator": "WindowAggregate",
+                        "bound": "one row per group per slice of open windows",
+                    }
                 ],
             }
         ],
