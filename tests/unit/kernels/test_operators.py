@@ -45,6 +45,11 @@ QUERIES: Final[dict[str, tuple[type[graph.Combine], str]]] = {
         TABLE + "SELECT k, window_end, COUNT(*) AS n FROM TABLE(SESSION(TABLE t PARTITION BY k, "
         "DESCRIPTOR(at), INTERVAL '1' MINUTE)) GROUP BY k, window_start, window_end;",
     ),
+    "slices": (
+        graph.CombineSlices,
+        TABLE + "SELECT k, window_end, COUNT(*) AS n FROM HOP(t, at, INTERVAL '1' MINUTE, "
+        "INTERVAL '2' MINUTE) GROUP BY k, window_start, window_end;",
+    ),
     "ranking": (graph.CombineRank, TABLE + "SELECT k, a FROM t ORDER BY a LIMIT 3;"),
     "join": (graph.CombineJoin, TABLE + "SELECT x.a FROM t x JOIN t y ON x.k = y.k;"),
 }
