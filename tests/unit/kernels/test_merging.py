@@ -6,7 +6,7 @@ The judge is the accumulator over all rows at once.
 from __future__ import annotations
 
 from random import Random
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from fsql.compiler.expression import Value
-    from fsql.runtime.arrays import Ints
+    from fsql.runtime.arrays import Bools
 
 F = AggregateFunction
 HUGE = 2**62
@@ -49,7 +49,7 @@ def calls() -> list[AggregateCall]:
             ordered = (argument,), ((True, False),)
             of_two = (argument,), ()
             others = of_two if function in OF_TWO else ((), ())
-            shapes = [(others, False)]
+            shapes: list[tuple[Any, bool]] = [(others, False)]
             if function in {F.FIRST_VALUE, F.LAST_VALUE, F.ARRAY_AGG}:
                 shapes = [(ordered, False)]
             elif function not in OF_TWO:
@@ -121,7 +121,7 @@ def _check(call: AggregateCall, random: Random) -> None:
     _compare(call, kept.array, _failed(kept.failed, 0), parts[-2:])
 
 
-def _failed(failed: Ints | None, index: int) -> bool:
+def _failed(failed: Bools | None, index: int) -> bool:
     return failed is not None and bool(failed[index])
 
 
