@@ -4,7 +4,7 @@
 processor.  A command defines some 400 such classes, makes instances of a third of them, and of most of these
 only a few.  With `dataclass` of this module, the methods are closures over the fields, and `__init__` is
 compiled when a class has `_FEW` instances: a definition takes a tenth of the time
-(`docs/decisions/0071-commands-import-what-they-need.md`).
+(`docs/decisions/jobs.md`).
 
 Classes mean what they mean with the standard library, whose `field`, `fields` and `replace` work with them.
 The arguments that nothing here uses are left out: `order`, `unsafe_hash`, `kw_only`, `match_args`, and so are

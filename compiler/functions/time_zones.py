@@ -1,7 +1,7 @@
 """Time zones: their names, and how far each is ahead of UTC.
 
 The zones are those of the package `tzdata`, which is pinned, and never those of the machine: so a zone means
-the same wherever a job runs (docs/decisions/0049).  In addition to its names, `UTC`, `Z`, `+02:00` and
+the same wherever a job runs (docs/decisions/0050).  In addition to its names, `UTC`, `Z`, `+02:00` and
 `GMT-08:00` are zones; the sign is that of ISO 8601, ahead of UTC.
 
 A zone has **transitions**, instants at which its offset changes.  A clock in the zone that is put back shows
