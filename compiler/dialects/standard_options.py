@@ -50,9 +50,10 @@ def standard_table(table: syntax.CreateTable, base: str | None = None) -> syntax
                 made = row.load()(made, base, warnings.append)
     except Refusal as refusal:
         made, refused = table, refusal.diagnostic
-    if made is table and not warnings and refused is None:
-        return table
+    # A stream that is said to have changes is not expected to keep its rows.
     stream = table.stream and all(each.key.value.lower() != "changes" for each in table.options)
+    if made is table and not warnings and refused is None and stream == table.stream:
+        return table
     return replace(made, stream=stream, remarks=syntax.Remarks(tuple(warnings), refused))
 
 

@@ -19,7 +19,9 @@ from fsql.compiler.dialects.registry import (
 )
 from fsql.compiler.dialects.standard_forms import with_standard_forms
 from fsql.compiler.parser import parse_script
+from fsql.compiler.pipeline import compile_script
 from fsql.compiler.text.source import SourceText
+from fsql.connectors.declared import DECLARED
 
 FORMS = [*CALLS.values(), *RELATIONS.values(), *ITEMS.values()]
 
@@ -116,6 +118,19 @@ def test_an_item_keeps_the_name_of_the_call_that_is_written() -> None:
         each.name for each in statement.query.body.items if isinstance(each, syntax.SelectItem)
     ]
     assert named == ["trunc", "as_value"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"), [("", {"W208"}), (", changes = 'retract'", set())], ids=["none", "retract"]
+)
+def test_a_stream_that_is_said_to_change_is_not_warned_of(changes: str, said: set[str]) -> None:
+    text = (
+        "CREATE TABLE t (k STRING) WITH (connector = 'file', path = 't.jsonl');"
+        f"CREATE STREAM s WITH (connector = 'file', path = 's.jsonl'{changes})"
+        " AS SELECT k, COUNT(*) AS n FROM t GROUP BY k;"
+    )
+    warnings = compile_script(SourceText("form.sql", text), DECLARED).warnings
+    assert {each.code for each in warnings} & {"W208"} == said
 
 
 def test_navigations_of_a_match_are_no_aggregates() -> None:
