@@ -3,7 +3,7 @@
 A document in a document is not quoted: `JSON_OBJECT(KEY 'a' VALUE j)` has j as it is, if j is declared as
 JSON or JSONB, or the result of a function that gives JSON.  A text of such a column that is not JSON, as
 text in JSON input may be, is a string.  Fields of rows and elements of arrays of columns are not known
-to be documents, those of ROW(…), STRUCT(…) and ARRAY[…] are.
+to be documents, those of ROW(…), STRUCT(…), ARRAY[…] and MAP[…] are.
 """
 
 from __future__ import annotations
@@ -47,8 +47,9 @@ def _are_documents(choices: Sequence[Expression], columns: Documents) -> bool:
 
 
 def has_document(expression: Expression, columns: Documents) -> bool:
-    """Return whether an expression is a document, or a ROW(…) or ARRAY[…] with one."""
-    parts = _parts(expression)
+    """Return whether an expression is a document, or a ROW(…), ARRAY[…] or MAP[…] with one."""
+    entries = _entries(expression)
+    parts = _parts(expression) if entries is None else [value for _, value in entries]
     if parts is None:
         return is_document(expression, columns)
     return any(has_document(each, columns) for each in parts)
@@ -65,20 +66,43 @@ def _parts(expression: Expression) -> Sequence[Expression] | None:
     return expression.arguments if constructs and isinstance(expression, Call) else None
 
 
+def _entries(expression: Expression) -> list[tuple[Expression, Expression]] | None:
+    """Return the keys and values of a MAP[…]; None for others."""
+    match expression:
+        case Call(function="map_from_entries", arguments=(Call(function="array", arguments=rows),)):
+            # Each ROW(key, value) is cast to the names of the fields of an entry.
+            made = [
+                row.argument
+                if isinstance(row, Cast) and row.argument.type.field_types == row.type.field_types
+                else row
+                for row in rows
+            ]
+            entries = [
+                (row.arguments[0], row.arguments[1])
+                for row in made
+                if isinstance(row, Call) and row.function == "row" and len(row.arguments) == 2
+            ]
+            return entries if len(entries) == len(rows) else None
+        case _:
+            return None
+
+
 def as_document(
     expression: Expression, columns: Documents, call: Callable[..., Expression]
 ) -> Expression:
     """Return the JSON of an expression that `has_document`; `call` makes the calls of functions."""
-    parts = _parts(expression)
+
+    def document_of(part: Expression) -> Expression:
+        if has_document(part, columns):
+            return as_document(part, columns, call)
+        return part if part.type.kind is Kind.NULL else call("json_string", part)
+
+    entries, parts = _entries(expression), _parts(expression)
+    if entries is not None:
+        rows = [call("row", key, document_of(value)) for key, value in entries]
+        return call("json_of_documents", call("map_from_entries", call("array", *rows)))
     if parts is not None:
-        values = [
-            as_document(each, columns, call)
-            if has_document(each, columns)
-            else each
-            if each.type.kind is Kind.NULL
-            else call("json_string", each)
-            for each in parts
-        ]
+        values = [document_of(each) for each in parts]
         names = [Literal(STRING, nullable=False, value=name) for name, _ in expression.type.fields]
         pairs = [each for pair in zip(names, values, strict=False) for each in pair]
         return call("json_object", *pairs) if names else call("json_build_array", *values)

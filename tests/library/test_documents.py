@@ -49,6 +49,9 @@ def texts(query: str) -> list[object]:
         ("JSON_STRING(ROW(j, 'x'))", lambda value: {"f1": value, "f2": "x"}),
         ("TO_JSON(STRUCT(doc := j, k := 1))", lambda value: {"doc": value, "k": 1}),
         ("TO_JSON(ARRAY[j, PARSE_JSON('[1]')])", lambda value: [value, [1]]),
+        ("JSON_STRING(MAP['o', j, 'p', 'x'])", lambda value: {"o": value, "p": "x"}),
+        ("JSON_OBJECT(KEY 'o' VALUE MAP[1, j])", lambda value: {"o": {"1": value}}),
+        ("TO_JSON(MAP['o', ARRAY[j]])", lambda value: {"o": [value]}),
         ("JSON_OBJECT(KEY 'o' VALUE STRUCT(doc := j))", lambda value: {"o": {"doc": value}}),
         ("JSON_STRING(CASE WHEN k = 'a' THEN j END)", None),
     ],
@@ -72,6 +75,7 @@ def test_columns_of_json_are_not_quoted(declared: str, item: str, shape: object)
         ("JSONB_OBJECT_AGG(k, j)", dict(zip("abcd", VALUES, strict=True))),
         ("JSON_OBJECTAGG(KEY k VALUE j)", dict(zip("abcd", VALUES, strict=True))),
         ("JSON_AGG(JSON_OBJECT(KEY 'o' VALUE j) ORDER BY k)", [{"o": each} for each in VALUES]),
+        ("JSON_AGG(MAP[k, j] ORDER BY k)", [{k: v} for k, v in zip("abcd", VALUES, strict=True)]),
         ("JSON_AGG(STRUCT(doc := j) ORDER BY k)", [{"doc": each} for each in VALUES]),
     ],
 )
