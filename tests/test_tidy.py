@@ -144,6 +144,24 @@ def test_imports_have_no_circles() -> None:
     graphlib.TopologicalSorter(imported).prepare()  # CycleError names the circle
 
 
+def test_rooms_of_the_runtime_have_no_circles_of_types() -> None:
+    """Where each room is closed, not even annotations refer to each other."""
+    rooms = ("kernels", "cluster", "hosts", "state", "wire", "coordination", "model")
+    prefixes = tuple(f"fsql.runtime.{room}." for room in rooms)
+    graph = grimp.build_graph("fsql", exclude_type_checking_imports=False, cache_dir=None)
+    imported = {
+        name: {
+            other
+            for other in graph.find_modules_directly_imported_by(name)
+            if other.startswith(prefixes)
+        }
+        for name in graph.modules
+        if name.startswith(prefixes)
+    }
+    assert len(imported) > 150
+    graphlib.TopologicalSorter(imported).prepare()  # CycleError names the circle
+
+
 def test_no_class_name_means_two_things_in_one_package() -> None:
     classes: dict[tuple[str, str], list[str]] = {}
     for path in sources():
