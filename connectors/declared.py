@@ -17,6 +17,7 @@ from fsql.connectors.kafka.options import CONNECTOR as KAFKA
 from fsql.connectors.memory.options import CONNECTOR as MEMORY
 from fsql.connectors.nexmark.options import CONNECTOR as NEXMARK
 from fsql.connectors.one_row.options import CONNECTOR as ONE_ROW
+from fsql.connectors.postgres.options import CONNECTOR as POSTGRES
 from fsql.connectors.socket.options import CONNECTOR as SOCKET
 from fsql.connectors.stdin.options import CONNECTOR as STDIN
 from fsql.connectors.stdout.options import CONNECTOR as STDOUT
@@ -29,6 +30,7 @@ CONNECTORS: Final = (
     STDIN,
     SOCKET,
     KAFKA,
+    POSTGRES,
     STDOUT,
     TCP,
     BLACKHOLE,

@@ -186,8 +186,11 @@ class TopicSink:
             return
         ended = writer.close()
         if self._journal is None and not (ended and writer.is_complete):
+            if isinstance(writer.failure, FsqlError):
+                raise writer.failure
             name, servers = self._topic.name, self._topic.servers
             message = f"writing topic '{name}' of \"{servers}\" failed: rows are missing"
+            message = message if writer.failure is None else str(writer.failure)
             raise FsqlError([Diagnostic("E535", message)])
         if self._journal is not None and ended:
             self._journal.close()

@@ -1,19 +1,13 @@
-"""Writes bundles of rows to a topic in transactions, in a thread of its own.
-
-The thread takes all bundles that wait, so a transaction has many of them under load.
-"""
+"""Writes bundles of rows to a topic in transactions."""
 
 from __future__ import annotations
 
-import os
-import select
-import threading
 import time
-from collections import deque
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
+from fsql.connectors.bundle_writer import BundleWriter
 from fsql.connectors.kafka.client import kafka, place_of
 from fsql.connectors.kafka.row_messages import HEADER
 from fsql.runtime.sink import SinkDiskError, SinkLostError
@@ -31,10 +25,8 @@ _ROWS_MAX: Final = 50_000
 """A transaction begins no further bundle when it has so many rows."""
 _COMMIT_SECONDS: Final = 30.0
 _ABORT_SECONDS: Final = 1.0
-_CLOSE_SECONDS: Final = 10.0
 _FULL_SECONDS: Final = 0.1
 """How long to wait until the client has room for more messages."""
-_WAITS_AFTER_SECONDS: Final = 1.0
 _WITHOUT_KEY: Final = 0
 """The partition of rows without a key, which stay in order."""
 _BY_KEY: Final = -1
@@ -54,8 +46,13 @@ class PendingBundle(NamedTuple):
     messages: list[RowMessage]
     settled: bool
 
+    @property
+    def row_count(self) -> int:
+        """Return the number of rows that are to be written."""
+        return len(self.messages)
 
-class TransactionWriter:
+
+class TransactionWriter(BundleWriter[PendingBundle]):
     """Writes the bundles that it is handed, and returns their ends as acknowledgements."""
 
     def __init__(
@@ -71,121 +68,33 @@ class TransactionWriter:
         `owner` is the output, for the header of its rows.  `record` is called after each transaction with its
         last bundle.  `offsets` are those after the last row in each partition, and are updated.
         """
+        super().__init__("kafka", _ROWS_MAX)
         self._producer = producer
         self._topic = topic
         self._owner = owner
         self._record = record
         self._offsets = offsets
-        self._changed = threading.Condition()
-        """Guards what follows; notified when there is something to write, or the writer is closed."""
-        self._pending: deque[PendingBundle] = deque()
-        self._acknowledged: list[Root] = []
-        self._closing = False
-        self._failure: SinkLostError | FsqlError | None = None
-        self._busy_since: float | None = None
-        self.descriptor, self._waker = os.pipe()
-        """The descriptor that is readable when an acknowledgement has come."""
-        os.set_blocking(self.descriptor, False)
-        os.set_blocking(self._waker, False)
-        self._thread = threading.Thread(target=self._run, name="kafka", daemon=True)
-        self._thread.start()
+        self.start()
 
-    @property
-    def waits(self) -> bool:
-        """Return whether a transaction takes so long that the brokers may be missing."""
-        since = self._busy_since
-        return since is not None and time.monotonic() - since > _WAITS_AFTER_SECONDS
-
-    @property
-    def is_complete(self) -> bool:
-        """Return whether everything that was handed over is written."""
-        return self._failure is None and not self._pending
-
-    def check(self) -> None:
-        """Check that the writer has not failed.
+    def store(self, bundles: list[PendingBundle]) -> None:
+        """Write bundles in one transaction, and record the last of them.
 
         Raises:
-            FsqlError: E535, if it has failed permanently.
-            SinkLostError: if another epoch may succeed.
+            KafkaException: if the brokers refuse, or do not answer.
+            OSError: if the disk refuses.
         """
-        with self._changed:
-            if self._failure is not None:
-                raise self._failure
+        messages = [message for each in bundles for message in each.messages]
+        if messages:
+            self._write(messages)
+        self._record(bundles[-1])
 
-    def put(self, bundle: PendingBundle) -> None:
-        """Hand over a bundle."""
-        with self._changed:
-            self._pending.append(bundle)
-            self._changed.notify()
-
-    def take_acknowledged(self) -> list[Root]:
-        """Return the ends of the bundles that were written since the last call.
-
-        Raises:
-            FsqlError: E535, if it has failed permanently.
-            SinkLostError: if another epoch may succeed.
-        """
-        with suppress(BlockingIOError):
-            os.read(self.descriptor, 1 << 12)
-        with self._changed:
-            acknowledged, self._acknowledged = self._acknowledged, []
-        if not acknowledged:
-            self.check()
-        return acknowledged
-
-    def wait(self, seconds: float) -> None:
-        """Wait up to `seconds` for an acknowledgement."""
-        waiting = select.poll()
-        waiting.register(self.descriptor, select.POLLIN)
-        waiting.poll(seconds * 1000)
-
-    def close(self) -> bool:
-        """Write what waits, and end the thread; return whether it has ended.
-
-        If brokers do not answer, it ends later, and keeps what it uses.
-        """
-        with self._changed:
-            self._closing = True
-            self._changed.notify()
-        self._thread.join(_CLOSE_SECONDS)
-        if self._thread.is_alive():
-            return False
-        os.close(self.descriptor)
-        os.close(self._waker)
-        return True
-
-    def _run(self) -> None:
-        try:
-            while pending := self._take():
-                self._busy_since = time.monotonic()
-                messages = [message for each in pending for message in each.messages]
-                if messages:
-                    self._write(messages)
-                self._record(pending[-1])
-                self._busy_since = None
-                with self._changed:
-                    self._acknowledged += [each.ends for each in pending]
-                self._wake()
-        except (FsqlError, SinkLostError) as error:
-            self._fail(error)
-        except OSError as error:
-            self._fail(disk_error(error))
-        except kafka().KafkaException as error:
-            self._fail(self._write_error(error.args[0]))
-        except Exception as error:  # noqa: BLE001 - rows would wait without an error
-            self._fail(SinkLostError(f"{type(error).__name__}: {error}"))
-
-    def _take(self) -> list[PendingBundle]:
-        """Return what waits, as soon as there is something; nothing once the writer is closed."""
-        with self._changed:
-            while not self._pending and not self._closing:
-                self._changed.wait()
-            taken: list[PendingBundle] = []
-            count = 0
-            while self._pending and count < _ROWS_MAX:
-                taken.append(self._pending.popleft())
-                count += len(taken[-1].messages)
-            return taken
+    def failure_of(self, error: Exception) -> SinkLostError | FsqlError:
+        """Return the error of a transaction that failed."""
+        if isinstance(error, OSError):
+            return disk_error(error)
+        if isinstance(error, kafka().KafkaException):
+            return self._write_error(error.args[0])
+        return super().failure_of(error)
 
     def _write(self, messages: list[RowMessage]) -> None:
         """Write rows in one transaction.
@@ -236,16 +145,6 @@ class TransactionWriter:
         if error is None:
             partition, offset = place_of(message)
             self._offsets[partition] = max(self._offsets.get(partition, 0), offset + 1)
-
-    def _fail(self, error: SinkLostError | FsqlError) -> None:
-        with self._changed:
-            self._failure = error
-        self._busy_since = None
-        self._wake()
-
-    def _wake(self) -> None:
-        with suppress(BlockingIOError):
-            os.write(self._waker, b".")
 
     def _write_error(self, error: KafkaError) -> SinkLostError | FsqlError:
         topic = self._topic

@@ -1,0 +1,1 @@
+"""Connector `postgres`: tables of PostgreSQL, as they are and as they change."""
