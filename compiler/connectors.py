@@ -237,6 +237,9 @@ class Connector:
     `reads_at_rest` inputs can be at rest, and with `rows_are_messages` each written row is a message of its
     own, so that workers do not encode rows as lines.  A connector that is `library_only` is not suggested to
     authors of scripts.
+
+    With the option `live_with`, and only then, a table is live: it is read as it grows or changes.  A live
+    table of a connector with `events` is read as change events of the format of that name.
     """
 
     name: str
@@ -255,6 +258,8 @@ class Connector:
     infers_columns: bool = False
     reads_at_rest: bool = False
     rows_are_messages: bool = False
+    live_with: str = ""
+    events: str = ""
 
     def option(self, key: str) -> Option | None:
         """Return the option of that key; a `*` in a key is the name of a column."""

@@ -31,6 +31,7 @@ CONNECTOR: Final = Connector(
     has_metadata=True,
     infers_columns=True,
     reads_at_rest=True,
+    live_with=FOLLOW,
     options=(
         Option("path", OptionKind.TEXT, "file, directory, or pattern of files", required=True),
         FORMAT,

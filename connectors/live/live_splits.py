@@ -58,8 +58,8 @@ _KEPT_ROWS_MAX: Final = 65_536
 def needs_front_log(table: Table) -> bool:
     """Return whether the input of the table cannot be read again."""
     connector = settings_of(table.options).connector
-    if connector.option(FOLLOW) is not None:
-        return is_followed(table)
+    if connector.live_with:
+        return connector.live_with in dict(table.options)
     return connector.option(LOG_SIZE) is not None
 
 

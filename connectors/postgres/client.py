@@ -42,7 +42,7 @@ _PARAMETERS: Final = (
     ("idle_in_transaction_session_timeout", "0"),
 )
 """What texts of values depend on, and what a role may have set that would end long statements."""
-_PASSWORDS: Final = re.compile(r"pass(word|wd|file)?$", re.IGNORECASE)
+_PASSWORDS: Final = re.compile(r"pass(word|wd)?$", re.IGNORECASE)
 _FULL_DISK: Final = "53100"
 _PASSING: Final = ("08", "40", "53", "57", "58", "XX")
 """Classes of errors after which another attempt may succeed."""
@@ -139,7 +139,7 @@ class Database:
         """Set what the texts of values depend on."""
         calls = ", ".join("set_config(%s, %s, false)" for _ in _PARAMETERS)
         values = [part for pair in _PARAMETERS for part in pair]
-        connection.execute(f"SELECT {calls}", values)  # noqa: S608 - only placeholders
+        connection.execute(f"SELECT {calls}", values)
 
 
 def database_of(settings: Settings, context: ConnectorContext) -> Database:
@@ -152,16 +152,19 @@ def database_of(settings: Settings, context: ConnectorContext) -> Database:
     url = settings.text("url")
     parts = urlsplit(url)
     if parts.scheme not in {"postgres", "postgresql"}:
-        helps = ("write it as postgresql://USER@HOST:PORT/DATABASE",)
         message = "option 'url' is not the URL of a PostgreSQL database"
-        raise FsqlError([Diagnostic("E534", message, helps=helps)])
+        form = "write it as postgresql://USER@HOST:PORT/DATABASE"
+        raise FsqlError([Diagnostic("E534", message, helps=(form,))])
     if ":" in parts.netloc.rpartition("@")[0] or any(map(_PASSWORDS.search, parse_qs(parts.query))):
         message = "option 'url' has a password, which everybody could read who can read the script"
-        helps = (
+        in_file = (
             "put it into a file that only you can read, as a line password=…, and name the file:"
-            " 'properties' = 'database.properties'",
-            "or into the environment: PGPASSWORD, or PGPASSFILE with the name of a password file",
+            " 'properties' = 'database.properties'"
         )
+        in_environment = (
+            "or into the environment: PGPASSWORD, or PGPASSFILE with the name of a password file"
+        )
+        helps = (in_file, in_environment)
         raise FsqlError([Diagnostic("E534", message, helps=helps)])
     named = settings.optional("properties")
     return Database(url, {} if named is None else _read_properties(context.resolve(named)))
@@ -216,11 +219,12 @@ def table_name(text: str) -> TableName:
         message = f"option 'table' is no name of a table: '{text}'"
         helps = ('write TABLE, SCHEMA.TABLE, or "SCHEMA"."TABLE"',)
         raise FsqlError([Diagnostic("E534", message, helps=helps)])
-    schema, name = (
-        part[1:-1].replace('""', '"') if part.startswith('"') else part
-        for part in (each or "" for each in parts.groups())
-    )
-    return TableName(schema, name)
+    schema, name = parts.groups()
+    return TableName(_name_of(schema or ""), _name_of(name))
+
+
+def _name_of(text: str) -> str:
+    return text[1:-1].replace('""', '"') if text.startswith('"') else text
 
 
 # Errors.
@@ -260,8 +264,10 @@ def _opening_helps(error: psycopg.Error) -> tuple[str, ...]:
     text = str(error).lower()
     if "password" in text or "authentication" in text:
         return (
-            "put the password into a file of the option 'properties', as a line password=…, or into"
-            " the environment: PGPASSWORD",
+            (
+                "put the password into a file of the option 'properties', as a line password=…, or into"
+                " the environment: PGPASSWORD"
+            ),
         )
     if "does not exist" in text:
         return ("correct the option 'url', or create the database and the role",)
@@ -275,9 +281,7 @@ def failed_error(
     detail = error.diag.message_detail
     notes = () if not detail else (detail,)
     message = f"{what} failed: {reason_of(error)}"
-    return FsqlError(
-        [Diagnostic(code, message, notes=notes, helps=(*helps, *remedies_of(error)))]
-    )
+    return FsqlError([Diagnostic(code, message, notes=notes, helps=(*helps, *remedies_of(error)))])
 
 
 def sink_error(what: str, error: psycopg.Error) -> SinkLostError | FsqlError:

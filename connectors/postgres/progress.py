@@ -59,6 +59,24 @@ class Progress:
             helps = (f"let its owner create it: {create}; {grant}",)
             raise failed_error("E532", what, error, helps=helps) from None
 
+    def end_other_sessions(self, session: str, epoch: int) -> None:
+        """End sessions of that name, unless a later epoch has begun.
+
+        A process of an older epoch may have stopped within a transaction, whose locks would stay.
+
+        Raises:
+            psycopg.Error: if the server refuses.
+        """
+        begun = f"(SELECT epoch FROM {self._table.sql} WHERE job = %s AND output = %s)"  # noqa: S608
+        statement = (
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = %s"  # noqa: S608
+            f" AND usename = current_user AND pid <> pg_backend_pid() AND %s >= coalesce({begun}, 0)"
+        )
+        self._connection.execute(
+            statement,
+            [session, epoch, *self._key],
+        )
+
     def begin(self, opening: OpenRequest) -> Root:
         """Begin an epoch in the transaction of the connection; return the position of the output.
 

@@ -32,7 +32,7 @@ def csv_of(columns: Sequence[pa.Array]) -> bytes:
     return out.getvalue()
 
 
-def column_texts(column: pa.Array, type_: SqlType, *, as_array: bool) -> pa.Array:
+def column_texts(column: pa.Array, type_: SqlType, *, as_array: bool) -> pa.Array:  # noqa: PLR0911 - a case for each kind
     """Return the values of a column as texts; an ARRAY as one of PostgreSQL or, by default, of JSON."""
     column = decode_dictionary(column)
     kind = type_.kind
@@ -44,7 +44,9 @@ def column_texts(column: pa.Array, type_: SqlType, *, as_array: bool) -> pa.Arra
         return _json_texts(column, type_)
     if kind is Kind.BYTES:
         octets = to_outside(column, type_).to_pylist()
-        return pa.array([None if each is None else "\\x" + each.hex() for each in octets], pa.string())
+        return pa.array(
+            [None if each is None else "\\x" + each.hex() for each in octets], pa.string()
+        )
     if kind in {Kind.INTERVAL, Kind.MONTHS}:
         unit = " microseconds" if kind is Kind.INTERVAL else " months"
         return pc.binary_join_element_wise(column.cast(pa.int64()).cast(pa.string()), unit, "")

@@ -26,6 +26,8 @@ class ServerColumn(NamedTuple):
     """Whether the server fills it where a row does not give it: a default, an identity or an expression."""
     generated: bool
     """Whether nobody can write it."""
+    computed: bool
+    """Whether it is an expression over others, which the log of changes does not have."""
 
 
 class ServerTable(NamedTuple):
@@ -50,7 +52,7 @@ _TABLE = """
 _COLUMNS = """
     SELECT a.attname, coalesce(b.typname, t.typname), a.attnotnull OR t.typnotnull,
         a.atthasdef OR a.attidentity <> '' OR t.typdefault IS NOT NULL,
-        a.attgenerated <> '' OR a.attidentity = 'a'
+        a.attgenerated <> '' OR a.attidentity = 'a', a.attgenerated <> ''
     FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid
         LEFT JOIN pg_type b ON t.typtype = 'd' AND b.oid = t.typbasetype
     WHERE a.attrelid = %s AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum
@@ -104,10 +106,14 @@ def check_names(code: str, table: ServerTable, names: Iterable[str]) -> None:
     for name in names:
         if name not in table.columns:
             near = near_name(name, list(table.columns))
-            near = near or next((each for each in table.columns if each.lower() == name.lower()), None)
+            near = near or next(
+                (each for each in table.columns if each.lower() == name.lower()), None
+            )
             message = f"table {table.name} of the database has no column '{name}'"
             has = f"it has {', '.join(table.columns)}"
-            help_ = "declare the columns that it has" if near is None else f"it has the column '{near}'"
+            help_ = (
+                "declare the columns that it has" if near is None else f"it has the column '{near}'"
+            )
             raise FsqlError([Diagnostic(code, message, notes=(has,), helps=(help_,))])
 
 

@@ -44,6 +44,8 @@ if TYPE_CHECKING:
 
 _WINDOW: Final = 64
 """How many bundles may be unacknowledged."""
+_LOCK_TIMEOUT: Final = "10s"
+"""How long the start of an epoch waits for a lock; one that fails is begun again."""
 _TABLES: Final = frozenset("rpvf")
 """The kinds of relations that can be written: tables, also partitioned or foreign ones, and views."""
 
@@ -72,7 +74,9 @@ class TableSink:
         """Return that the server does not answer, if a transaction takes long."""
         writer = self._writer
         missing = writer is not None and writer.waits
-        return f'the PostgreSQL database "{self._database.place}" does not answer' if missing else None
+        return (
+            f'the PostgreSQL database "{self._database.place}" does not answer' if missing else None
+        )
 
     @property
     def descriptor(self) -> int | None:
@@ -128,6 +132,7 @@ class TableSink:
             SinkLostError: if a later epoch has begun.
             psycopg.Error: if the server refuses.
         """
+        connection.execute("SELECT set_config('lock_timeout', %s, false)", [_LOCK_TIMEOUT])
         connection.execute(
             "SELECT set_config('synchronous_commit', 'on', false)"
             " WHERE current_setting('synchronous_commit') = 'off'"
@@ -141,20 +146,15 @@ class TableSink:
             place = self._name._replace(schema=table.name.schema, name=TABLE)
             progress = Progress(connection, place, opening.owner, self._sink.name)
             progress.create_table()
-            # A process of an older epoch may have stopped within a transaction, whose locks would stay.
-            connection.execute(
-                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = %s"
-                " AND usename = current_user AND pid <> pg_backend_pid() AND %s >="
-                f" coalesce((SELECT epoch FROM {place.sql} WHERE job = %s AND output = %s), 0)",  # noqa: S608
-                [session, opening.epoch, opening.owner, self._sink.name],
-            )
+            progress.end_other_sessions(session, opening.epoch)
             with connection.transaction():
                 position = progress.begin(opening)
             record = progress.record
         if statements.key is not None:
             connection.execute(statements.stage)
+        connection.execute("SELECT set_config('lock_timeout', '0', false)")
         self._texts = RowTexts(self._sink, table)
-        what = f"writing table {self._name} of \"{self._database.place}\""
+        what = f'writing table {self._name} of "{self._database.place}"'
         self._writer = TableWriter(connection, statements, record, what)
         return position
 
@@ -217,8 +217,12 @@ class TableSink:
         if isinstance(failure, FsqlError):
             return failure
         message = f'writing table {self._name} of "{self._database.place}" failed: the server does not answer'
-        helps = ("run it with --state: then it goes on where it was when the server is there again",)
-        return FsqlError([Diagnostic("E535", message if failure is None else str(failure), helps=helps)])
+        helps = (
+            "run it with --state: then it goes on where it was when the server is there again",
+        )
+        return FsqlError(
+            [Diagnostic("E535", message if failure is None else str(failure), helps=helps)]
+        )
 
     # The table.
 
@@ -270,24 +274,32 @@ class TableSink:
         for column in columns:
             there = table.columns[column.name]
             if there.generated:
-                raise self._refusal(f"column '{column.name}' is made by the database", "leave it out")
+                raise self._refusal(
+                    f"column '{column.name}' is made by the database", "leave it out"
+                )
             if not types.takes(there.type, column.type):
                 wanted = types.declared_type(column)
                 reason = f"column '{column.name}' is {there.type}, and gets {column.type}"
                 alter = f"ALTER TABLE {table.name.sql} ALTER {quoted(column.name)} TYPE {wanted}"
-                raise self._refusal(reason, f"cast the value in the query, or let the column be: {alter}")
+                raise self._refusal(
+                    reason, f"cast the value in the query, or let the column be: {alter}"
+                )
         given = {each.name for each in columns}
         for there in table.columns.values():
             if there.not_null and not there.filled and there.name not in given:
                 reason = f"column '{there.name}' is NOT NULL, and rows do not have it"
-                raise self._refusal(reason, "declare the column, or give it a default in the database")
+                raise self._refusal(
+                    reason, "declare the column, or give it a default in the database"
+                )
         sink, rights = self._sink, ["INSERT"]
         if sink.changes is Changes.UPSERT:
             key = frozenset(sink.columns[index].name for index in sink.key or ())
             if key not in table.unique:
                 listed = ", ".join(quoted(sink.columns[index].name) for index in sink.key or ())
                 reason = f"it has no unique index of the key ({listed}), by which rows are replaced"
-                raise self._refusal(reason, f"ALTER TABLE {table.name.sql} ADD PRIMARY KEY ({listed})")
+                raise self._refusal(
+                    reason, f"ALTER TABLE {table.name.sql} ADD PRIMARY KEY ({listed})"
+                )
             rights = ["SELECT", "INSERT", "UPDATE", "DELETE"]
         for right in rights:
             may = connection.execute(
@@ -295,7 +307,9 @@ class TableSink:
             ).fetchone()
             if may is not None and not may[0]:
                 grant = f"GRANT {', '.join(rights)} ON {table.name.sql} TO {quoted(may[1])}"
-                raise self._refusal(f"role '{may[1]}' has no right {right}", f"let its owner: {grant}")
+                raise self._refusal(
+                    f"role '{may[1]}' has no right {right}", f"let its owner: {grant}"
+                )
 
     def _refusal(self, reason: str, help_: str) -> FsqlError:
         message = f"table {self._name} of the database cannot be written: {reason}"

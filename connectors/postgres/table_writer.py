@@ -16,7 +16,6 @@ from fsql.connectors.bundle_writer import BundleWriter
 from fsql.connectors.postgres.client import psycopg_module, quoted, sink_error
 from fsql.connectors.postgres.row_texts import column_texts, csv_of
 from fsql.runtime.ports import DELETE, OPERATIONS
-from fsql.runtime.sink import SinkLostError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -28,6 +27,7 @@ if TYPE_CHECKING:
     from fsql.connectors.postgres.server_table import ServerTable
     from fsql.runtime.batch import Root
     from fsql.runtime.ports import Release
+    from fsql.runtime.sink import SinkLostError
 
 _ROWS_MAX: Final = 100_000
 """A transaction begins no further bundle when it has so many rows."""
@@ -105,7 +105,9 @@ class Statements:
             f" ON CONFLICT ({', '.join(keys)}) {action}"
         )
 
-    def execute(self, connection: psycopg.Connection[Any], pieces: Sequence[list[pa.Array]]) -> None:
+    def execute(
+        self, connection: psycopg.Connection[Any], pieces: Sequence[list[pa.Array]]
+    ) -> None:
         """Write rows, in order; in the transaction of the connection.
 
         Raises:

@@ -69,7 +69,7 @@ def _has_parts(type_: SqlType) -> bool:
     return type_.kind in STRUCTURED
 
 
-def takes(server_type: str, type_: SqlType) -> bool:
+def takes(server_type: str, type_: SqlType) -> bool:  # noqa: PLR0911 - a case for each kind
     """Return whether a column of the database takes values of a type; `server_type` is a `typname`.
 
     A text goes into a column of any type that reads it, such as `uuid` and an `enum`.
@@ -90,7 +90,9 @@ def takes(server_type: str, type_: SqlType) -> bool:
         return server_type == "bool"
     if kind in _TIMES:
         return server_type in _TIMES[kind]
-    return server_type in _NUMBERS and (kind in INTEGER_RANGES or server_type not in {"int2", "int4", "int8"})
+    return server_type in _NUMBERS and (
+        kind in INTEGER_RANGES or server_type not in {"int2", "int4", "int8"}
+    )
 
 
 def _element(type_: SqlType) -> SqlType:

@@ -66,7 +66,9 @@ class PostgresServer:
                     each.chmod(each.stat().st_mode | 0o011)
         with socket.create_server(("127.0.0.1", 0)) as listener:
             self.port: int = listener.getsockname()[1]
-        self._run("initdb", "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync")
+        self._run(
+            "initdb", "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync"
+        )
 
     @property
     def url(self) -> str:
@@ -79,10 +81,21 @@ class PostgresServer:
 
     def start(self) -> None:
         """Start it, and wait until it answers."""
-        options = [part for key, value in self._settings.items() for part in ("-c", f"{key}={value}")]
+        options = [
+            part for key, value in self._settings.items() for part in ("-c", f"{key}={value}")
+        ]
         with self._log.open("ab") as log:
             self._process = subprocess.Popen(
-                [self._programs / "postgres", "-D", self.data, "-h", "127.0.0.1", "-p", str(self.port), *options],
+                [
+                    self._programs / "postgres",
+                    "-D",
+                    self.data,
+                    "-h",
+                    "127.0.0.1",
+                    "-p",
+                    str(self.port),
+                    *options,
+                ],
                 cwd="/",
                 stdin=subprocess.DEVNULL,
                 stdout=log,
@@ -93,7 +106,9 @@ class PostgresServer:
             try:
                 psycopg.connect(self.url, connect_timeout=2).close()
             except psycopg.OperationalError:
-                assert self._process.poll() is None, f"it has ended: {self._log.read_text()[-2000:]}"
+                assert self._process.poll() is None, (
+                    f"it has ended: {self._log.read_text()[-2000:]}"
+                )
             else:
                 return
 
@@ -124,5 +139,5 @@ class PostgresServer:
             os.kill(pid, number)
 
     def _run(self, program: str, *arguments: str) -> None:
-        command = [self._programs / program, "-D", self.data, *arguments]
+        command = [str(self._programs / program), "-D", str(self.data), *arguments]
         subprocess.run(command, check=True, capture_output=True, cwd="/", **self._user)

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import psycopg
 import pytest
 
-from fsql.compiler.diagnostics import FsqlError
 from fsql.compiler.logical import Changes, SinkTable
 from fsql.compiler.schema import Column
 from fsql.compiler.sqltypes import BIGINT, STRING
@@ -129,7 +128,7 @@ def test_an_older_epoch_that_connects_again_is_fenced_by_its_number(url: str) ->
     older._writer._connection.close()
     connection = older._database.connect("again")
     older._writer._connection = connection
-    older._writer._record.__self__._connection = connection
+    older._writer._record.__self__._connection = connection  # type: ignore[attr-defined]
     with pytest.raises(SinkLostError, match="a later epoch than 1 has begun"):
         sinks.deliver_and_wait(older, sinks.bundle(0, 6))
     newer.close()
@@ -186,14 +185,12 @@ def test_a_server_that_is_frozen_is_said_to_be_missing(server: PostgresServer) -
     with closing(subject.restarted()) as sink:
         sink.open(sinks.opening(1))
         sinks.deliver_and_wait(sink, sinks.bundle(0, 6))
-        assert sink.missing_reason is None
         server.freeze()
         sink.deliver(sinks.bundle(6, 12))
-        while sink.missing_reason is None:
+        while (reason := sink.missing_reason) is None:
             sink.wait(0.1)
-        assert sink.missing_reason == (
-            f'the PostgreSQL database "127.0.0.1:{server.port}/postgres" does not answer'
-        )
+        place = f"127.0.0.1:{server.port}/postgres"
+        assert reason == f'the PostgreSQL database "{place}" does not answer'
         server.thaw()
         sinks.wait_for(sink, Root(4, 0))
     assert subject.stored() == sinks.expected(0, 12)

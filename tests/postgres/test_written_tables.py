@@ -1,3 +1,4 @@
+# ruff: noqa: E501 - messages are whole
 """Runs that write tables of PostgreSQL: types, changes, tables that are created, and what is refused."""
 
 from __future__ import annotations
@@ -51,7 +52,12 @@ KINDS = [
     ("USMALLINT", "integer", "CAST(65535 AS USMALLINT)", 65535),
     ("UINT", "bigint", "CAST(4294967295 AS UINT)", 4294967295),
     ("UBIGINT", "numeric(20,0)", "CAST('18446744073709551615' AS UBIGINT)", Decimal(2**64 - 1)),
-    ("DECIMAL(10, 3)", "numeric(10,3)", "CAST('-1234567.890' AS DECIMAL(10, 3))", Decimal("-1234567.890")),
+    (
+        "DECIMAL(10, 3)",
+        "numeric(10,3)",
+        "CAST('-1234567.890' AS DECIMAL(10, 3))",
+        Decimal("-1234567.890"),
+    ),
     ("FLOAT", "real", "CAST(0.1 AS FLOAT)", 0.1),
     ("DOUBLE", "double precision", "1e300 / 3", 1e300 / 3),
     ("STRING", "text", "'a\"b\\.,\n''ü'", "a\"b\\.,\n'ü"),
@@ -100,14 +106,18 @@ def test_every_type_is_created_and_written(tmp_path: Path, url: str) -> None:
     )
     assert [name for (name,) in declared] == [kind[1] for kind in KINDS]
     first, second = execute(url, "SELECT * FROM w ORDER BY n")
-    found = [pytest.approx(each, rel=1e-7) if kind[0] == "FLOAT" else each for each, kind in zip(first[1:], KINDS, strict=True)]
+    found = [
+        pytest.approx(each, rel=1e-7) if kind[0] == "FLOAT" else each
+        for each, kind in zip(first[1:], KINDS, strict=True)
+    ]
     assert found == [kind[3] for kind in KINDS]
     assert second == (2, *[None] * len(KINDS))
 
 
 CREATE = "'create' = 'true'"
 WORDS = (
-    "CREATE TABLE t (word STRING, n BIGINT) WITH ('connector' = 'file', 'path' = 'rows.jsonl', 'time' = 'offset');\n"
+    "CREATE TABLE t (word STRING, n BIGINT)"
+    " WITH ('connector' = 'file', 'path' = 'rows.jsonl', 'time' = 'offset');\n"
 )
 
 
@@ -121,7 +131,9 @@ def test_rows_replace_each_other_by_their_key(tmp_path: Path, url: str) -> None:
     )
     assert fsql("run", "-q", script) == (0, "", "")
     assert execute(url, "SELECT * FROM w ORDER BY 1") == [("a", 4)]
-    assert execute(url, "SELECT indisprimary FROM pg_index WHERE indrelid = 'w'::regclass") == [(True,)]
+    assert execute(url, "SELECT indisprimary FROM pg_index WHERE indrelid = 'w'::regclass") == [
+        (True,)
+    ]
 
 
 def test_changes_without_a_key_are_rows_with_their_kind(tmp_path: Path, url: str) -> None:
@@ -176,61 +188,77 @@ def test_the_columns_of_the_database_may_have_other_types(tmp_path: Path, url: s
             "SELECT 1",
             "a INT",
             "SELECT 1 FROM t",
-            "E532]: the database \"{place}\" has no table w\nhelp: write 'create' = 'true'\n"
-            'help: or create it: CREATE TABLE "w" ("a" integer)\n',
+            (
+                "E532]: the database \"{place}\" has no table w\nhelp: write 'create' = 'true'\n"
+                'help: or create it: CREATE TABLE "w" ("a" integer)\n'
+            ),
         ),
         (
             "CREATE TABLE w (b int, c int)",
             "a INT",
             "SELECT 1 FROM t",
-            "E532]: table public.w of the database has no column 'a'\nnote: it has b, c\n"
-            "help: declare the columns that it has\n",
+            (
+                "E532]: table public.w of the database has no column 'a'\nnote: it has b, c\n"
+                "help: declare the columns that it has\n"
+            ),
         ),
         (
             "CREATE TABLE w (a text, n bigint)",
             "a STRING, n BIGINT, PRIMARY KEY (a) NOT ENFORCED",
             "SELECT word, COUNT(*) FROM t GROUP BY word",
-            "E532]: table w of the database cannot be written: it has no unique index of the key (\"a\"),"
-            ' by which rows are replaced\nhelp: ALTER TABLE "public"."w" ADD PRIMARY KEY ("a")\n',
+            (
+                'E532]: table w of the database cannot be written: it has no unique index of the key ("a"),'
+                ' by which rows are replaced\nhelp: ALTER TABLE "public"."w" ADD PRIMARY KEY ("a")\n'
+            ),
         ),
         (
             "CREATE TABLE w (a int)",
             "a DOUBLE",
             "SELECT 1e0 FROM t",
-            "E532]: table w of the database cannot be written: column 'a' is int4, and gets DOUBLE\n"
-            "help: cast the value in the query, or let the column be:"
-            ' ALTER TABLE "public"."w" ALTER "a" TYPE double precision\n',
+            (
+                "E532]: table w of the database cannot be written: column 'a' is int4, and gets DOUBLE\n"
+                "help: cast the value in the query, or let the column be:"
+                ' ALTER TABLE "public"."w" ALTER "a" TYPE double precision\n'
+            ),
         ),
         (
             "CREATE TABLE w (a int, b int NOT NULL)",
             "a INT",
             "SELECT 1 FROM t",
-            "E532]: table w of the database cannot be written: column 'b' is NOT NULL, and rows do not have"
-            " it\nhelp: declare the column, or give it a default in the database\n",
+            (
+                "E532]: table w of the database cannot be written: column 'b' is NOT NULL, and rows do not have"
+                " it\nhelp: declare the column, or give it a default in the database\n"
+            ),
         ),
         (
             "CREATE TABLE w (a int CHECK (a > 3))",
             "a INT",
             "SELECT 1 FROM t",
-            'E535]: writing table w of "{place}" failed: new row for relation "w" violates check constraint'
-            ' "w_a_check"\nnote: Failing row contains (1).\n'
-            "help: leave out such rows, with WHERE, or change the constraint\n",
+            (
+                'E535]: writing table w of "{place}" failed: new row for relation "w" violates check constraint'
+                ' "w_a_check"\nnote: Failing row contains (1).\n'
+                "help: leave out such rows, with WHERE, or change the constraint\n"
+            ),
         ),
         (
             "CREATE TABLE w (a int UNIQUE); INSERT INTO w VALUES (1)",
             "a INT",
             "SELECT 1 FROM t",
-            'E535]: writing table w of "{place}" failed: duplicate key value violates unique constraint'
-            ' "w_a_key"\nnote: Key (a)=(1) already exists.\nhelp: the rows are not unique: declare PRIMARY'
-            " KEY (…) NOT ENFORCED, so that rows of a key replace each other, or drop the constraint\n",
+            (
+                'E535]: writing table w of "{place}" failed: duplicate key value violates unique constraint'
+                ' "w_a_key"\nnote: Key (a)=(1) already exists.\nhelp: the rows are not unique: declare PRIMARY'
+                " KEY (…) NOT ENFORCED, so that rows of a key replace each other, or drop the constraint\n"
+            ),
         ),
         (
             "CREATE TABLE w (a smallint)",
             "a INT",
             "SELECT 99999 FROM t",
-            'E535]: writing table w of "{place}" failed: value "99999" is out of range for type smallint\n'
-            "help: a value does not fit its column: give the column of the database another type, or cast"
-            " the value\n",
+            (
+                'E535]: writing table w of "{place}" failed: value "99999" is out of range for type smallint\n'
+                "help: a value does not fit its column: give the column of the database another type, or cast"
+                " the value\n"
+            ),
         ),
     ],
     ids=["no table", "no column", "no key", "type", "not null", "check", "unique", "range"],
@@ -241,8 +269,7 @@ def test_what_the_database_refuses(
     execute(url, created)
     script = script_of(
         tmp_path,
-        f"{WORDS}CREATE TABLE w ({declared}) WITH ({options(url, 'w')});\n"
-        f"INSERT INTO w {values};",
+        f"{WORDS}CREATE TABLE w ({declared}) WITH ({options(url, 'w')});\nINSERT INTO w {values};",
         [{"word": "a", "n": 1}],
     )
     place = url.partition("@")[2]
@@ -252,7 +279,9 @@ def test_what_the_database_refuses(
     assert result.code != 0
 
 
-def test_rights_that_are_missing_are_named(tmp_path: Path, url: str, shared_server: PostgresServer) -> None:
+def test_rights_that_are_missing_are_named(
+    tmp_path: Path, url: str, shared_server: PostgresServer
+) -> None:
     database = url.rpartition("/")[2]
     role = f"writer_{database}"
     execute(url, f"CREATE TABLE w (a int); CREATE ROLE {role} LOGIN")
@@ -294,4 +323,6 @@ def test_a_server_that_is_not_there(tmp_path: Path) -> None:
     assert said(result.err).startswith(
         'error[FSQL-E532]: the PostgreSQL database "127.0.0.1:1/db" cannot be used: connection failed:'
     )
-    assert said(result.err).endswith("help: check the option 'url', and that a server is running there\n")
+    assert said(result.err).endswith(
+        "help: check the option 'url', and that a server is running there\n"
+    )

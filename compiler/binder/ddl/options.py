@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from fsql.compiler.logical import SinkTable
     from fsql.compiler.text.source import Span
 
-_OF_FOLLOWED: Final = {"on_truncate", "idle", "log_mib"}
-"""Options that require files that are followed."""
+_OF_LIVE: Final = {"on_truncate", "idle", "log_mib", "publication", "start", "ends"}
+"""Options that require a table that is read as it grows or changes, if its connector reads others too."""
 _IDLE: Final = "idle"
 _AT_MOST_ONCE: Final = "at-most-once"
 
@@ -62,7 +62,7 @@ def bind_options(table: syntax.CreateTable, context: Context) -> TableOptions:
     format_ = _format(table, bare, declared)
     connector = declared.with_format(bare, "" if format_ is None else format_.name)
     values: dict[str, syntax.TableOption] = {}
-    if any(option.key.value.lower() == FOLLOW for option in table.options):
+    if _is_live(table, connector):
         connector = replace(connector, logs_arrival=True, has_metadata=False)
     with report.whole():
         for option in table.options:
@@ -103,7 +103,7 @@ def _has_idle_time(
     connector: Connector, values: Mapping[str, syntax.TableOption], table: syntax.CreateTable
 ) -> bool:
     """Return whether a table is live, has event time, and does not say itself what idle is."""
-    live = connector.option(FOLLOW) is None or FOLLOW in values
+    live = not connector.live_with or connector.live_with in values
     time = values["time"].value.value if "time" in values else "event"
     return (
         connector.option(_IDLE) is not None
@@ -120,12 +120,18 @@ def _format(
     """Return the format of the table, by default that of its connector; None if there is none."""
     default = connector.option("format")
     if default is None:
-        return None
+        return declared.format(connector.events) if _is_live(table, connector) else None
     named = [each.value.value for each in table.options if each.key.value.lower() == "format"]
     found = declared.format(named[0]) if named else None
     if found is not None and found in declared.formats_of(connector):
         return found
     return declared.format(default.default or "")
+
+
+def _is_live(table: syntax.CreateTable, connector: Connector) -> bool:
+    """Return whether a table is read as it grows or changes, by an option of its connector."""
+    key = connector.live_with
+    return bool(key) and any(option.key.value.lower() == key for option in table.options)
 
 
 def _connector(table: syntax.CreateTable, declared: Declarations) -> Connector:
@@ -269,13 +275,16 @@ def _check_required(
             values["rejects_path"].key.span,
             help="add 'on_error' = 'reject'",
         )
-    if connector.option(FOLLOW) is not None and FOLLOW not in values:
-        for key in sorted(_OF_FOLLOWED & values.keys()):
+    live_with = connector.live_with
+    if live_with and live_with not in values:
+        for key in sorted(_OF_LIVE & values.keys()):
             raise refusal(
                 "E222",
-                f"option '{key}' has no effect without '{FOLLOW}'",
+                f"option '{key}' has no effect without '{live_with}'",
                 values[key].key.span,
-                help=f"add '{FOLLOW}' = '1 s', and the files are followed",
+                help=f"add '{FOLLOW}' = '1 s', and the files are followed"
+                if live_with == FOLLOW
+                else f"add '{live_with}' = '…', and the table is read as it changes",
             )
 
 

@@ -25,14 +25,16 @@ EVENT_FORMATS: Final = frozenset({"canal-json", "maxwell-json", "ogg-json"})
 EVENTS_IN_JSON: Final = (
     "write 'format' = 'json', declare the fields of the events, and apply them with FROM_CHANGELOG"
 )
-_NO_DATABASE: Final = "databases are not read or written: use files of 'connector' = 'file'"
+_NO_DATABASE: Final = (
+    "the only database is 'postgres'; write the rows of others to files of 'connector' = 'file'"
+)
 OTHER_CONNECTORS: Final[Mapping[str, str]] = {
     "pulsar": _NO_BROKER,
     "kinesis": _NO_BROKER,
     "rabbitmq": _NO_BROKER,
     "jdbc": _NO_DATABASE,
     "mysql-cdc": _NO_DATABASE,
-    "postgres-cdc": _NO_DATABASE,
+    "postgres-cdc": "write 'connector' = 'postgres', and 'url' for host, user and database",
     "faker": "write 'connector' = 'datagen'",
 }
 """Help for the connectors of other systems."""

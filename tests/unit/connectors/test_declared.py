@@ -73,9 +73,10 @@ def test_options_that_can_change_while_a_job_keeps_its_state() -> None:
         if option.effect is not Effect.ROWS
     } == {
         ("file", "source.monitor-interval"): presence,
-        **{(name, "log_mib"): pace for name in ("file", "stdin", "socket", "kafka")},
+        **{(name, "log_mib"): pace for name in ("file", "stdin", "socket", "kafka", "postgres")},
         ("tcp", "key"): pace,
         **{("kafka", key): pace for key in ("servers", "properties")},
+        **{("postgres", key): pace for key in ("url", "properties", "create")},
         **{(name, key): pace for name in ("words", "documents", "datagen") for key in generated},
         ("datagen", "rate"): times,
         ("nexmark", "rate"): pace,
