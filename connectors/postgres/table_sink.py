@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from fsql.connectors.postgres.client import Database, TableName
     from fsql.connectors.postgres.server_table import ServerTable
     from fsql.runtime.batch import Root
-    from fsql.runtime.cluster.delivery import Bundle
+    from fsql.runtime.cluster.delivery.delivery import Bundle
     from fsql.runtime.sink import OpenRequest
 
 _WINDOW: Final = 64
