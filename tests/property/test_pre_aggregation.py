@@ -72,6 +72,8 @@ def window_case(seed: int) -> Case:
         below = _below(random, maker)
         windows = maker.assigned(below)
         assert windows is not None
+        if windows.slide_us < windows.size_us:  # windows that overlap are computed from slices
+            windows = replace(windows, slide_us=windows.size_us)
         schema, end = windows.schema, len(below.schema) + 1
         others = [i for i, column in enumerate(schema[:end]) if column.name in {"k", "s"}]
         picked = random.sample(others, random.choice((0, 1, 1, 2)))

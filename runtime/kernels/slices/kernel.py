@@ -68,6 +68,7 @@ class SlicesKernel(AggregateKernel):
 
     def _clear_totals(self, keys: Ints) -> None:
         for total in self._totals:
+            total.grow(len(self._open_slices.keys))
             total.clear(keys)
 
     def _open(self, batch: Batch, rows: Ints, new: Ints) -> None:
