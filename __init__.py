@@ -6,6 +6,7 @@
 | `run(script)` | runs a script with connectors of its own |
 | `compile(script)` | compiles a script; the `Plan` shows every stage |
 | `Session` | options that several queries share; queries that stay open while rows are inserted |
+| `attach(job)` | asks a running job for its results |
 | `Table` | rows with an event time |
 | `udf`, `udf([…], returns)` | declares the types of a function that scripts can call |
 | `udtf([…], columns)`, `udaf([…], returns, state=…)` | declare those of table and of aggregate functions |
@@ -14,6 +15,8 @@
 # No import here: with `python -m fsql` the working directory is still on the path of modules.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from os import PathLike
+
     from fsql.job.changes import Changes
     from fsql.job.errors import (
         ClusterError,
@@ -27,10 +30,21 @@ if TYPE_CHECKING:
     from fsql.job.memory import Table
     from fsql.job.notebooks import Shell
     from fsql.job.result_rows import Change
+    from fsql.job.results.answers import Answer
+    from fsql.job.results.running_job import RunningJob
     from fsql.job.session import Plan, Session
     from fsql.job.udf import udaf, udf, udtf
 
     _default = Session()
+
+    def attach(
+        job: str | None = None,
+        *,
+        state: str | PathLike[str] | None = None,
+        directory: str | PathLike[str] | None = None,
+    ) -> RunningJob:
+        """Return a running job, to be asked for its results: see `fsql.deployment.attach`."""
+
     compile = _default.compile
     run = _default.run
     sql = _default.sql
@@ -38,6 +52,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "Answer",
     "Change",
     "Changes",
     "ClusterError",
@@ -47,9 +62,11 @@ __all__ = [
     "LiveChanges",
     "Plan",
     "QueryError",
+    "RunningJob",
     "Session",
     "SessionError",
     "Table",
+    "attach",
     "compile",
     "run",
     "sql",
@@ -59,6 +76,7 @@ __all__ = [
 ]
 
 _MODULES = {
+    "Answer": "results.answers",
     "Change": "result_rows",
     "Changes": "changes",
     "ClusterError": "errors",
@@ -68,6 +86,7 @@ _MODULES = {
     "LiveChanges": "live_changes",
     "Plan": "session",
     "QueryError": "errors",
+    "RunningJob": "results.running_job",
     "Session": "session",
     "SessionError": "errors",
     "Table": "memory",
@@ -90,6 +109,8 @@ def __getattr__(name: str) -> object:
 
     if name in {"compile", "run", "sql"}:
         return getattr(import_module("fsql.job.session").Session(), name)
+    if name == "attach":
+        return import_module("fsql.deployment.attach").attach
     if name in _MODULES:
         return getattr(import_module(f"fsql.job.{_MODULES[name]}"), name)
     raise AttributeError(f"module 'fsql' has no attribute {name!r}")

@@ -235,7 +235,8 @@ class Connector:
     `FILE_METADATA`, with `has_message_metadata` `MESSAGE_METADATA`.  With `logs_arrival` the arrival of each
     row is known at a replay, with `infers_columns` a table need not declare what it reads, with
     `reads_at_rest` inputs can be at rest, and with `rows_are_messages` each written row is a message of its
-    own, so that workers do not encode rows as lines.  A connector that is `library_only` is not suggested to
+    own, so that workers do not encode rows as lines.  With `tells_bounds` the sinks of a job are told the
+    same positions, also where they have no rows.  A connector that is `library_only` is not suggested to
     authors of scripts.
 
     With the option `live_with`, and only then, a table is live: it is read as it grows or changes.  A live
@@ -260,6 +261,7 @@ class Connector:
     rows_are_messages: bool = False
     live_with: str = ""
     events: str = ""
+    tells_bounds: bool = False
 
     def option(self, key: str) -> Option | None:
         """Return the option of that key; a `*` in a key is the name of a column."""

@@ -18,6 +18,7 @@ from fsql.connectors.memory.options import CONNECTOR as MEMORY
 from fsql.connectors.nexmark.options import CONNECTOR as NEXMARK
 from fsql.connectors.one_row.options import CONNECTOR as ONE_ROW
 from fsql.connectors.postgres.options import CONNECTOR as POSTGRES
+from fsql.connectors.results.options import CONNECTOR as RESULTS
 from fsql.connectors.socket.options import CONNECTOR as SOCKET
 from fsql.connectors.stdin.options import CONNECTOR as STDIN
 from fsql.connectors.stdout.options import CONNECTOR as STDOUT
@@ -34,6 +35,7 @@ CONNECTORS: Final = (
     STDOUT,
     TCP,
     BLACKHOLE,
+    RESULTS,
     DATAGEN,
     DOCUMENTS,
     WORDS,

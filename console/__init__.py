@@ -34,6 +34,7 @@
 | `job_script`                                         | `fsql script`                                      |
 | `bootstrap`                                          | `fsql deploy --bootstrap`                          |
 | `machines`                                           | the agents of other machines                       |
+| `query_command`, `serve_command`                     | `fsql query`, `fsql serve`                         |
 | `state_of_job`                                       | the state directory that a command names           |
 | `shell_command`, `shell`                             | `fsql shell`                                       |
 | `top`, `web`, `project`                              | `fsql top`; `fsql ui`; projects                    |

@@ -64,5 +64,6 @@ The console, the library and the worker processes use it.  It handles files and 
 | `program_queries`                  | what the library asks of a script                                  |
 | `changes_display`, `notebooks`     | results at a prompt; the cell magic of notebooks                   |
 | `errors`                           | the exceptions of the library                                      |
+| `results`                          | the results of running jobs, read from their logs                  |
 | `cases`                            | tests that users write for their scripts                           |
 """

@@ -195,7 +195,14 @@ class _SinkFactory:
                 insert, self._journal(journal_name("insert", table, part)), shard
             )
         name = _rows_name(table, part)
-        output = Output(self._delivery_of(insert), insert=number, name=name, shard=shard)
+        connector = settings_of(insert.sink.options).connector
+        output = Output(
+            self._delivery_of(insert),
+            insert=number,
+            name=name,
+            shard=shard,
+            tells_bounds=connector.tells_bounds,
+        )
         return ConsumedOutput(output, consumer, table, "path")
 
     def _sink_of_insert(self, insert: Insert, journal: Path | None, shard: Shard | None) -> Sink:

@@ -314,4 +314,32 @@ CLUSTER_ROWS: Final[tuple[Row, ...]] = (
         "Install fsql with the extra: `pip install 'fsql[ui]'`. Leave out `--port`: a free one is taken.",
         "fsql ui --port 80  # which only the administrator may use",
     ),
+    (
+        "E672",
+        "not a query for a running job",
+        "A running job is asked by one SELECT over its results, which are its tables of connector 'results'.",
+        "Name results of the job; `fsql query JOB` lists them. Change what the job does with `fsql deploy`.",
+        "fsql query orders 'CREATE VIEW v AS SELECT 1 AS one'",
+    ),
+    (
+        "E673",
+        "query takes too much",
+        "It would read or return more rows than a query may, or takes too long.",
+        "Name the whole key of a result in WHERE, add a LIMIT, or let the job aggregate the rows.",
+        "fsql query orders 'SELECT a.id FROM sales a JOIN sales b ON a.day = b.day'  # 10^8 rows",
+    ),
+    (
+        "E674",
+        "server cannot start",
+        "`fsql serve` cannot listen there, its token or certificate cannot be used, or packages are missing.",
+        "Choose a port that is free; beyond this machine give a certificate and its key.",
+        "fsql serve --host 0.0.0.0  # without --tls-cert",
+    ),
+    (
+        "E675",
+        "position is not available",
+        "It is not a position, changes from there on are not kept any more, or it is not reached in time.",
+        "Give a position as it was received; begin without one to get the rows that the result has.",
+        "fsql query orders 'SELECT * FROM totals' --at-least 5  # which is not a position",
+    ),
 )

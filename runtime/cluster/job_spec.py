@@ -31,6 +31,7 @@ class Output:
 
     `name` is its name in messages.  An output that was added to a job exists `since` a position: in an epoch
     that starts there, its sink is empty.  `shard` says which of an INSERT's rows it has, if they are sharded.
+    Outputs with `tells_bounds` are told the bound of each release in which one of them has rows.
     """
 
     option: DeliveryOption
@@ -40,6 +41,7 @@ class Output:
     name: str = "an output"
     since: Root = START
     shard: Shard | None = None
+    tells_bounds: bool = False
 
     def share(
         self, contents: Released | LateRows | DeadLetters

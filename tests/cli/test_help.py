@@ -43,10 +43,12 @@ Commands:
   logs           Print the log of a job.
   merge          Merge the shards of a table into one file.
   ps             List the processes of the agent and of all jobs.
+  query          Ask a running job for its results.
   rename         Rename a job.
   restart        Start a job again.
   run            Run a script.
   script         Print the script of a job.
+  serve          Serve the results of jobs: PostgreSQL, HTTP.
   shell          Run statements from a terminal or standard input.
   sim            Simulate clusters in virtual time, with faults.
   snapshot       Take, list, verify, restore and repair snapshots.
@@ -95,7 +97,9 @@ def test_version() -> None:
         "explain-error",
         "fmt",
         "init",
+        "query",
         "run",
+        "serve",
         "shell",
         "sim",
         "snapshot",

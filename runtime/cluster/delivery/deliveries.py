@@ -117,16 +117,31 @@ class Deliveries:
     def release(self, released: Iterable[Contents], bound: Root) -> list[Deliver]:
         """Accept the output that the barrier has released, which is everything below `bound`."""
         self._writers.advance(bound)
+        is_told = False
         for contents in released:
             for number, output in enumerate(self._outputs):
                 share = output.share(contents)
                 if share is not None:
                     self._deliveries[number].take(share)
+                    is_told |= output.tells_bounds
         return [
             deliver
             for number, delivery in self._deliveries.items()
-            for deliver in self._send(number, delivery.advance(bound))
+            for deliver in self._send(
+                number, self._advance(number, delivery, bound, is_told=is_told)
+            )
         ]
+
+    def _advance(
+        self, number: int, delivery: Delivery, bound: Root, *, is_told: bool
+    ) -> Iterable[Bundle]:
+        bundles = delivery.advance(bound)
+        # A reader of several results needs their common position, and some may have no rows for long.
+        return (
+            [*bundles, *delivery.reach()]
+            if is_told and self._outputs[number].tells_bounds
+            else bundles
+        )
 
     def announce_bound(self) -> list[Deliver]:
         """Send the released bound to the sinks that a snapshot waits for, even without rows."""

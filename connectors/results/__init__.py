@@ -1,0 +1,1 @@
+"""Connector `results`: a result that is kept beside the state of its job, so that it can be asked."""
