@@ -10,6 +10,7 @@ import itertools
 import unicodedata
 from typing import TYPE_CHECKING, Final
 
+from fsql.compiler.diagnostics.secrets import same_length_without_secrets
 from fsql.compiler.records import dataclass
 from fsql.compiler.text.source import is_visible
 
@@ -119,7 +120,7 @@ def _line(
     number: int, marks: list[_Mark], source: SourceText, paint: Paint, width: int
 ) -> Iterator[str]:
     """Yield the line `number` and the rows below it."""
-    line = source.line(number)
+    line = same_length_without_secrets(source.line(number))
     offset = 0
     if len(line) > _LINE_MAX:
         offset = max(0, min((mark.start for mark in marks), default=0) - _BEFORE)

@@ -23,6 +23,15 @@ def without_secrets(text: str) -> str:
     return _PASSWORD.sub(_HIDDEN, _NAMED.sub(_HIDDEN, text))
 
 
+def same_length_without_secrets(text: str) -> str:
+    """Return a text in which each character of such a token or password is an asterisk."""
+    if "://" not in text:
+        return text
+    for pattern in (_NAMED, _PASSWORD):
+        text = pattern.sub(lambda found: found[1] + "*" * (len(found[0]) - len(found[1])), text)
+    return text
+
+
 def shown_arguments(arguments: Sequence[str]) -> list[str]:
     """Return the arguments of a command without secrets in URLs and in parameters that are named so."""
     return [_PASSWORD.sub(_HIDDEN, _NAMED.sub(_HIDDEN, each)) for each in arguments]
