@@ -222,6 +222,37 @@ class Format:
     text_keys: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class InputEnd:
+    """Whether the input of a connector ends by itself, so that a query can know that it has all rows.
+
+    It `ends` unless the option `key` says the opposite: by being given, or by having that `value`.
+    """
+
+    ends: bool
+    key: str | None = None
+    value: str | None = None
+
+    def is_known(self, options: Options) -> bool:
+        """Return whether input with these options ends."""
+        given = None if self.key is None else dict(options).get(self.key)
+        return self.ends == (given is None or self.value not in {None, given})
+
+    @property
+    def remedy(self) -> str | None:
+        """Return what makes input end that does not, as text."""
+        if self.key is None:
+            return None
+        if self.ends:
+            return f"remove '{self.key}'"
+        return f"'{self.key}' = '{self.value or _ENOUGH}'"
+
+
+NO_END: Final = InputEnd(ends=False)
+ALWAYS_ENDS: Final = InputEnd(ends=True)
+_ENOUGH: Final = 1000
+
+
 FORMAT: Final = Option("format", OptionKind.CHOICE, "form of the records", default="json")
 """The place of the format's options among those of a connector; its choices are the formats that fit."""
 
@@ -236,8 +267,8 @@ class Connector:
     row is known at a replay, with `infers_columns` a table need not declare what it reads, with
     `reads_at_rest` inputs can be at rest, and with `rows_are_messages` each written row is a message of its
     own, so that workers do not encode rows as lines.  With `tells_bounds` the sinks of a job are told the
-    same positions, also where they have no rows.  A connector that is `library_only` is not suggested to
-    authors of scripts.
+    same positions, also where they have no rows.  `end` says whether what is read ends.  A connector that is
+    `library_only` is not suggested to authors of scripts.
 
     With the option `live_with`, and only then, a table is live: it is read as it grows or changes.  A live
     table of a connector with `events` is read as change events of the format of that name.
@@ -262,6 +293,7 @@ class Connector:
     live_with: str = ""
     events: str = ""
     tells_bounds: bool = False
+    end: InputEnd = NO_END
 
     def option(self, key: str) -> Option | None:
         """Return the option of that key; a `*` in a key is the name of a column."""

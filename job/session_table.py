@@ -13,6 +13,7 @@ import pyarrow as pa
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.compiler.records import dataclass
 from fsql.compiler.sqltypes import STRING, SqlType
+from fsql.connectors.memory.options import GROWING
 from fsql.job.memory import columns_of, declaration, quote, watermark_of
 from fsql.job.python_types import SQL_TYPES, sql_text
 from fsql.runtime.arrow_schema import sql_type_of
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 ColumnType: TypeAlias = "str | type"
 """A type as SQL writes it, or a type of Python."""
 _OPERATION: Final = "op"
+_GROWING: Final = f", '{GROWING}' = 'yes'"
 _UPSERT: Final = ", 'changes' = 'upsert'"
 
 
@@ -42,7 +44,7 @@ class TableDeclaration:
         parts = [*columns_of(self.columns), *watermark_of(self.name, self.event_time, self.delay)]
         if self.key:
             parts.append(f"PRIMARY KEY ({', '.join(map(quote, self.key))}) NOT ENFORCED")
-        return declaration(self.name, parts, _UPSERT if self.key else "")
+        return declaration(self.name, parts, _GROWING + (_UPSERT if self.key else ""))
 
 
 @dataclass(slots=True)

@@ -282,6 +282,7 @@ LATER_TABLES = (
     "CREATE TABLE t (k STRING, n BIGINT, at TIMESTAMP, WATERMARK FOR at)"
     " WITH ('connector' = 'file', 'path' = 't.jsonl');\n"
     "CREATE TABLE u (k STRING, m BIGINT) WITH ('connector' = 'file', 'path' = 'u.jsonl');\n"
+    "CREATE TABLE g (k STRING) WITH ('connector' = 'datagen');\n"
 )
 LATER_ROWS = table_rows(section(page_text(LANGUAGE), "## Not implemented yet"))
 

@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Final
 from fsql.compiler.expression import ColumnRef, Expression
 from fsql.compiler.functions.time_zones import zone_of
 from fsql.compiler.logical import (
+    AssignEnd,
     AssignExpiry,
     AssignRowTime,
     AssignSessions,
@@ -58,6 +59,8 @@ if TYPE_CHECKING:
 
 DELAY_US_MAX: Final = 400_000_000_000_000_000
 """Greater than the difference of any two timestamps."""
+END_DELAY_US: Final = 2 * DELAY_US_MAX
+"""The delay of the end of the input: no row has a position so long after the greatest timestamp."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,8 +134,8 @@ def _distances(plan: Plan, below: Sequence[Distances]) -> Distances:
             made = tuple(_distance_of_expression(plan, each, below[0]) for each in expressions)
         case AssignWindows() | AssignExpiry() | AssignSessions():
             made = _assigned_distances(plan, below[0])
-        case AssignRowTime():
-            made = (*below[0], Distance(0))
+        case AssignRowTime() | AssignEnd():
+            made = (*below[0], Distance(0 if isinstance(plan, AssignRowTime) else END_DELAY_US))
         case WindowAggregate() | Rank():
             made = _aggregate_distances(plan, below[0])
         case Union():

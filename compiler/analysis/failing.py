@@ -29,6 +29,7 @@ from fsql.compiler.functions.time_zones import offset_of, window_bounds
 from fsql.compiler.logical import (
     Aggregate,
     ApplyChanges,
+    AssignEnd,
     AssignExpiry,
     AssignRowTime,
     AssignWindows,
@@ -47,7 +48,7 @@ from fsql.compiler.logical import (
 )
 from fsql.compiler.node import children
 from fsql.compiler.rules.failures import sum_overflows
-from fsql.compiler.sqltypes import DATE, TIMESTAMP, Kind
+from fsql.compiler.sqltypes import DATE, TIMESTAMP, TIMESTAMP_MAX, Kind
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -142,8 +143,9 @@ class _Attempt:
                 return below
             case Filter() | Project() | Unnest() | AssignWindows() | AssignExpiry():
                 return [made for each in below for made in self._children(plan, each)]
-            case AssignRowTime():
-                return [(*each, self._time) for each in below]
+            case AssignRowTime() | AssignEnd():
+                time = self._time if isinstance(plan, AssignRowTime) else TIMESTAMP_MAX
+                return [(*each, time) for each in below]
             case Aggregate() | WindowAggregate():
                 arguments = [each for call in plan.aggregates for each in call.arguments]
                 for each in below:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from fsql.compiler.expression import Call, Cast, ColumnRef, Expression, Literal
 from fsql.compiler.logical import (
     Aggregate,
+    AssignEnd,
     AssignSessions,
     AssignWindows,
     CountLateRows,
@@ -48,6 +49,7 @@ def _fixed(plan: Plan, below: Sequence[Fixed]) -> Fixed:
             | Unnest()
             | LateralAggregate()
             | AssignWindows()
+            | AssignEnd()
             | AssignSessions()
             | CountLateRows()
         ):

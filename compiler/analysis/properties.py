@@ -18,6 +18,7 @@ from fsql.compiler.expression import Call, Cast, ColumnRef, Expression
 from fsql.compiler.logical import (
     Aggregate,
     ApplyChanges,
+    AssignEnd,
     AssignSessions,
     AssignWindows,
     CountLateRows,
@@ -187,7 +188,7 @@ def _keys(
             pass  # A table without a key may have the same row twice.
         case ApplyChanges() | Aggregate() | WindowAggregate():
             found = _keys_of_groups(plan, windows)
-        case Filter() | CountLateRows():
+        case Filter() | CountLateRows() | AssignEnd():
             found = [frozenset(key) for key in below[0]]
         case Over() | AssignSessions():
             found = [*map(frozenset, below[0]), *numbered_keys(plan)]

@@ -112,7 +112,7 @@ def bind_added(insert: syntax.Insert, stream: ViewEntry, context: Context) -> Vi
     with context.report.collect_warnings() as warnings:
         own = replace(context, scan_numbers=numbers)
         with keep_hidden_time(insert.query, own) as kept:
-            query = _bind_written(insert, table, {}, own)
+            query = _bind_written(insert, table, {}, own, inner=True)
         hidden = stream.hidden_time and kept()
         if hidden and len(query.schema) == len(insert.columns or named) + 1:
             table = replace(table, columns=columns)
@@ -210,12 +210,17 @@ def _bind_written(
     table: TableEntry | None,
     static: Mapping[int, Given],
     context: Context,
+    *,
+    inner: bool = False,
 ) -> Plan:
-    """Return the query of an INSERT; values take the types of the columns to which they are written."""
+    """Return the query of an INSERT; values take the types of the columns to which they are written.
+
+    The rows of an `inner` one are read by others, and so have no order.
+    """
     values = insert.query.body
     bare = insert.query == syntax.Query(insert.query.span, values)
     if table is None or not bare or not isinstance(values, syntax.Values):
-        return bind_query(insert.query, context)
+        return bind_query(insert.query, context, inner=inner)
     types = {column.name.lower(): column.type for column in table.columns}
     if insert.columns:
         return bind_values(

@@ -1,6 +1,11 @@
-"""`ORDER BY … LIMIT … OFFSET …` of a query: its first rows, as an updating result.
+"""`ORDER BY … LIMIT … OFFSET …` of a query: its first rows, as an updating result; or all rows in order.
 
 Without ORDER BY, the first rows are those that arrive first; for an append-only query they remain the first.
+Without LIMIT, rows are ordered as event time advances, or once the input has ended:
+
+    rows, perhaps updated  →  AssignEnd: each with the end of the input
+                           →  Rank: final when the window that ends there closes
+                           →  TemporalSort: in the order of the ranks
 """
 
 from __future__ import annotations
@@ -19,6 +24,8 @@ from fsql.compiler.binder.scope import Scope, matches
 from fsql.compiler.diagnostics import Diagnostic, Label
 from fsql.compiler.expression import AggregateCall, AggregateFunction, Call, ColumnRef, Literal
 from fsql.compiler.logical import (
+    AssignEnd,
+    AssignSessions,
     AssignWindows,
     FrameEnd,
     OrderKey,
@@ -28,6 +35,7 @@ from fsql.compiler.logical import (
     Rank,
     RankFunction,
     append_only,
+    tables,
 )
 from fsql.compiler.sqltypes import BIGINT, BOOLEAN
 
@@ -35,7 +43,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from fsql.compiler.binder.context import Context
+    from fsql.compiler.binder.source_spans import SourceSpans
     from fsql.compiler.expression import Expression
+    from fsql.compiler.text.source import Span
 
     BodyBinder = Callable[[syntax.QueryBody, Context], Plan]
 
@@ -110,12 +120,13 @@ def order_without_effect(query: syntax.Query, of: str) -> Diagnostic:
 
 
 def _in_order(query: syntax.Query, context: Context, bind_body: BodyBinder, *, inner: bool) -> Plan:
-    """Return the plan of a query with ORDER BY alone: its rows by event time first.
+    """Return the plan of a query with ORDER BY alone.
 
-    Another order of an `inner` query has no effect.
+    Rows that are ordered by event time are released as it advances, all others when the input has ended.
+    Such an order of an `inner` query has no effect.
 
     Raises:
-        Refusal: E2xx to E4xx; E301 for another order, or rows that can be retracted.
+        Refusal: E2xx to E4xx; E301 if the input may have no end.
     """
     span = query.order_by[0].span
     by_end = _by_end(query)
@@ -126,24 +137,71 @@ def _in_order(query: syntax.Query, context: Context, bind_body: BodyBinder, *, i
     names = [column.name for column in plan.schema[:width]]
     time = order[0].expression
     timed = isinstance(time, ColumnRef) and plan.schema[time.index].time_attribute
-    if order[0].descending or not timed or not append_only(plan):
-        if inner:
-            context.report.warn(order_without_effect(query, "a subquery"))
-            return project(plan, column_refs(plan)[:width], names)
-        times = [column.name for column in plan.schema[:width] if column.time_attribute]
-        by_time = f"; or order by event time first: {times[0]}" if times else ""
-        raise not_implemented(
-            "ORDER BY without LIMIT other than by event time",
-            span,
-            note="rows are released as they become final, in the total order"
-            if append_only(plan)
-            else "the result is updating: later rows can come anywhere in this order",
-            help=f"remove it, or add LIMIT for the first rows{by_time if append_only(plan) else ''}",
+    if timed and not order[0].descending and append_only(plan):
+        ordered = in_order_of_time(
+            plan, (), time, span, context.source_spans, "a query", then=order[1:]
         )
-    ordered = in_order_of_time(
-        plan, (), time, span, context.source_spans, "a query", then=order[1:]
-    )
+    elif inner:
+        context.report.warn(order_without_effect(query, "a subquery"))
+        ordered = plan
+    else:
+        _check_has_end(query, plan, width, context)
+        ordered = _whole_in_order(plan, order, span, context.source_spans)
     return project(ordered, column_refs(ordered)[:width], names)
+
+
+def _check_has_end(query: syntax.Query, plan: Plan, width: int, context: Context) -> None:
+    """Check that a query can be ordered when it has all rows: that its tables end, and that it may wait.
+
+    Raises:
+        Refusal: E301.
+    """
+    span = query.order_by[0].span
+    emit = query.body.emit if isinstance(query.body, syntax.Select) else None
+    if emit is not None and emit.mode == "CHANGES":
+        raise not_implemented(
+            "ORDER BY without LIMIT of changes",
+            span,
+            note="rows have an order when the input has ended, and EMIT CHANGES releases them before",
+            help="remove EMIT CHANGES, or add LIMIT for the first rows",
+        )
+    entries = [context.catalog.table(table.ordinal) for table in tables(plan)]
+    endless = next(
+        (each for each in entries if not each.connector.end.is_known(each.options)), None
+    )
+    if endless is None:
+        return
+    helps = ["add LIMIT for the first rows, or remove ORDER BY"]
+    times = [column.name for column in plan.schema[:width] if column.time_attribute]
+    if times and append_only(plan):
+        helps.append(f"or order by event time first: {times[0]}")
+    if (remedy := endless.connector.end.remedy) is not None:
+        helps.append(f'or let the input of "{endless.name}" end: {remedy}')
+    raise not_implemented(
+        "ORDER BY without LIMIT of input without an end, other than by event time",
+        span,
+        note=f'a row that "{endless.name}" has later could come anywhere in this order',
+        help="; ".join(helps),
+    )
+
+
+def _whole_in_order(
+    plan: Plan, order: tuple[OrderKey, ...], span: Span, source_spans: SourceSpans
+) -> Plan:
+    """Return the rows of a plan whose input ends, once each, in an order.
+
+    They are ranked within one window, which the end of the input closes.
+    """
+    ended = AssignEnd(plan)
+    end = len(plan.schema)
+    partition = (column_refs(ended)[end],)
+    ranked: Plan = Rank(
+        ended, partition, order, RankFunction.ROW_NUMBER, "place", window_end=end, final=True
+    )
+    ordered = AssignSessions(ranked, (), end, end, order_column=end + 1)
+    for each in (ended, ranked, ordered):
+        source_spans.add(each, span)
+    return ordered
 
 
 def _starts_windows(query: syntax.Query, context: Context, bind_body: BodyBinder) -> bool:

@@ -139,9 +139,16 @@ def _bind_body(body: syntax.QueryBody, context: Context) -> Plan:
         case syntax.Query():
             return bind_query(body, context)
         case syntax.SetOperation():
-            return _bind_set_operation(body, context, _bind_body)
+            return _bind_set_operation(body, context, _bind_part)
         case syntax.Values():
             return bind_values(body, context)
+
+
+def _bind_part(body: syntax.QueryBody, context: Context) -> Plan:
+    """Return the plan of a part of a set operation, whose rows have no order."""
+    if isinstance(body, syntax.Query):
+        return bind_query(body, context, inner=True)
+    return _bind_body(body, context)
 
 
 def _warn_of_repartition(keys: Sequence[syntax.Expression], context: Context) -> None:

@@ -13,7 +13,7 @@ MEANING_ROWS: Final[tuple[Row, ...]] = (
         "not implemented yet",
         "The grammar has this feature, but this version does not implement it.",
         "Rewrite the query; the message shows an alternative if there is one.",
-        "SELECT a FROM t ORDER BY a;",
+        "SELECT SUM(a ORDER BY a) FROM t;",
     ),
     (
         "E302",

@@ -144,7 +144,7 @@ def _row_parts(  # noqa: PLR0911 - one line for each operator
             return windows_parts(plan, names)
         case logical.AssignExpiry() | logical.CountLateRows():
             return expiry_parts(plan, names)
-        case logical.AssignRowTime():
+        case logical.AssignRowTime() | logical.AssignEnd():
             return ()
         case logical.AssignSessions(end_column=end):
             return sessions_parts(plan, end, names)

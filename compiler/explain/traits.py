@@ -156,11 +156,18 @@ def _rows_of(plan: logical.Plan) -> str:
         case logical.AssignSessions() if plan.lasts:
             return "one row per partition, until the input ends"
         case logical.AssignSessions():
-            return "the rows ahead of the watermark" if plan.sorts else "the rows of open sessions"
+            return _session_rows(plan)
         case logical.Join():
             return _join_traits(plan)
         case _:
             return "none"
+
+
+def _session_rows(plan: logical.AssignSessions) -> str:
+    if not plan.sorts:
+        return "the rows of open sessions"
+    whole = isinstance(plan.input, logical.Rank) and plan.input.at_end
+    return "all rows of the result, at its end" if whole else "the rows ahead of the watermark"
 
 
 def _join_traits(plan: logical.Join) -> str:
@@ -180,6 +187,8 @@ def _join_traits(plan: logical.Join) -> str:
 
 def _ranked_rows(plan: logical.Rank) -> str:
     """Return the state of ranks: for append-only input, displaced rows are dropped."""
+    if plan.at_end:
+        return "all rows of the result, until the input ends"
     each = " per partition" if plan.partition else ""
     ending = ", unbounded" if plan.window_end is None else " per open window"
     if plan.limit is None or not append_only(plan.input):

@@ -4,7 +4,7 @@ Every operator derives its `schema` from its inputs.  Expressions refer to input
 meaning of each operator is defined over one totally ordered sequence of weighted rows: a row with weight
 -1 retracts an equal row (a retraction, which has its own position).  A plan without ApplyChanges,
 Aggregate and outer joins, in which each WindowAggregate and Rank is final, has only rows of weight +1, and so
-has ToChangelog; such a plan is *append-only* (`append_only`).
+have ToChangelog and a Rank at the end of the input; such a plan is *append-only* (`append_only`).
 
 Positions.  A row's root position is (time, origin); a row that a punctuation caused has the
 origin `PUNCTUATION`, which sorts before all rows of that time.  Below the root comes the path.  The
@@ -63,6 +63,7 @@ from fsql.compiler.logical.positions import (
 from fsql.compiler.logical.rankings import OrderKey, Rank, RankFunction
 from fsql.compiler.logical.rows import (
     REACHED,
+    AssignEnd,
     AssignExpiry,
     AssignRowTime,
     AssignWindows,
@@ -91,6 +92,7 @@ __all__ = [
     "VALUE_MARKS",
     "Aggregate",
     "ApplyChanges",
+    "AssignEnd",
     "AssignExpiry",
     "AssignRowTime",
     "AssignSessions",

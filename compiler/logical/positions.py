@@ -86,7 +86,8 @@ def session_levels(order_column: int | None) -> int:
 def append_only(plan: Plan) -> bool:
     """Return whether `plan` never retracts a row.
 
-    Operators below a ToChangelog, or on the right of a join with `once`, may do so.
+    Operators below a ToChangelog or a Rank at the end of the input, or on the right of a join with `once`,
+    may do so.
     """
     met = {plan}
     waiting = [plan]
@@ -95,7 +96,7 @@ def append_only(plan: Plan) -> bool:
         if _retracts(node):
             return False
         below = node.inputs
-        if isinstance(node, ToChangelog):
+        if isinstance(node, ToChangelog) or (isinstance(node, Rank) and node.at_end):
             below = ()
         elif isinstance(node, Join) and node.once:
             below = (node.left,)

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from fsql.compiler.logical.plan import Plan
+from fsql.compiler.logical.rows import AssignEnd
 from fsql.compiler.node import Node
 from fsql.compiler.records import dataclass
 from fsql.compiler.schema import Column, Schema
@@ -62,6 +63,11 @@ class Rank(Plan):
     window_end: int | None = None
     final: bool = False
     window_times: tuple[int, ...] = ()
+
+    @property
+    def at_end(self) -> bool:
+        """Return whether the rows are emitted once the input has ended, whatever was retracted before."""
+        return self.final and isinstance(self.input, AssignEnd)
 
     @cached_property
     def schema(self) -> Schema:

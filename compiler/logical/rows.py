@@ -14,7 +14,7 @@ from fsql.compiler.functions.time_zones import zone_of
 from fsql.compiler.logical.plan import Plan, time_type
 from fsql.compiler.records import dataclass
 from fsql.compiler.schema import Column, Schema
-from fsql.compiler.sqltypes import BIGINT, TIMESTAMP, Kind, SqlType
+from fsql.compiler.sqltypes import BIGINT, TIMESTAMP, TIMESTAMP_MAX, Kind, SqlType
 
 if TYPE_CHECKING:
     from fsql.compiler.logical.declared import Table
@@ -242,6 +242,34 @@ class AssignRowTime(Plan):
             *self.input.schema,
             Column("row_time", self.type, nullable=False, time_attribute=True),
         )
+
+
+@dataclass(frozen=True, eq=False)
+class AssignEnd(Plan):
+    """Each row with `end_of_input`, the greatest possible time, as event time that no watermark reaches.
+
+    So a window that ends there has all rows, and closes after the last of them, at the end of the input; its
+    rows may be retracted before.  Output: the input's columns, then that time.  Path: unchanged.
+    """
+
+    input: Plan
+
+    @cached_property
+    def schema(self) -> Schema:
+        """Return the input's columns, then the end."""
+        return (
+            *self.input.schema,
+            Column("end_of_input", TIMESTAMP, nullable=False, time_attribute=True),
+        )
+
+    @property
+    def expressions(self) -> tuple[Expression, ...]:
+        """Return the value of each column."""
+        columns = (
+            ColumnRef(column.type, column.nullable, index)
+            for index, column in enumerate(self.input.schema)
+        )
+        return (*columns, Literal(TIMESTAMP, nullable=False, value=TIMESTAMP_MAX))
 
 
 def passed_time(expression: Expression) -> ColumnRef | None:

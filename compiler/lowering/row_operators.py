@@ -9,6 +9,7 @@
 | AssignWindows    | ToWindows        |
 | AssignExpiry     | ToExpiry         |
 | AssignRowTime    | ToRowTime        |
+| AssignEnd        | Compute          |
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from fsql.compiler.graph import (
     Vertex,
 )
 from fsql.compiler.logical import (
+    AssignEnd,
     AssignExpiry,
     AssignRowTime,
     AssignWindows,
@@ -41,14 +43,21 @@ if TYPE_CHECKING:
     from fsql.compiler.lowering.draft import Draft
 
 RowOperator = (
-    Filter | Project | Unnest | LateralAggregate | AssignWindows | AssignExpiry | AssignRowTime
+    Filter
+    | Project
+    | Unnest
+    | LateralAggregate
+    | AssignWindows
+    | AssignExpiry
+    | AssignRowTime
+    | AssignEnd
 )
 
 
 def lower_row_operator(draft: Draft, plan: RowOperator, rows: int) -> int:
     """Append the Map of `plan` after vertex `rows` and return it."""
     # `logical.depth` walks the whole plan, which is quadratic for long chains of these operators.
-    unchanged = isinstance(plan, Filter | Project | AssignExpiry | AssignRowTime)
+    unchanged = isinstance(plan, Filter | Project | AssignExpiry | AssignRowTime | AssignEnd)
     levels = draft[rows].depth if unchanged else draft[rows].depth + 1
     function = Map(_function(plan))
     return draft.add(Vertex(function, (rows,), plan.schema, levels, type(plan).__name__))
@@ -58,7 +67,7 @@ def _function(plan: RowOperator) -> MapFunction:  # noqa: PLR0911 - one line for
     match plan:
         case Filter():
             return Select(plan.predicate)
-        case Project():
+        case Project() | AssignEnd():
             return Compute(plan.expressions)
         case Unnest():
             return Explode(plan.array, plan.ordinality_name is not None)

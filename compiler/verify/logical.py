@@ -100,7 +100,7 @@ def _operator(plan: logical.Plan) -> Iterator[str]:
             if any(_types(branch.schema) != _types(first.schema) for branch in others):
                 yield "the branches have different types"
         case _:
-            if not isinstance(plan, logical.Scan):
+            if not isinstance(plan, logical.Scan | logical.AssignEnd):
                 yield "not an operator of the logical plan"
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
-from fsql.compiler.connectors import TIME_OPTIONS, Connector, Effect, Option, OptionKind
-from fsql.connectors.generated.options import RATE, ROW_OPTIONS
+from fsql.compiler.connectors import TIME_OPTIONS, Connector, Effect, InputEnd, Option, OptionKind
+from fsql.connectors.generated.options import COUNT, RATE, ROW_OPTIONS
 
 _FIELD: Final = (
     Option(
@@ -58,6 +58,7 @@ CONNECTOR: Final = Connector(
     "generated rows for any columns, for trials and tests",
     reads=True,
     writes=False,
+    end=InputEnd(ends=False, key=COUNT),
     options=(
         *(
             # The step of times that have none of their own is that of the rate.

@@ -4,14 +4,20 @@ from __future__ import annotations
 
 from typing import Final
 
-from fsql.compiler.connectors import TIME_OPTIONS, Connector, Option, OptionKind
-from fsql.connectors.generated.options import GENERATED_COLUMNS, GENERATED_NOTES, GENERATED_OPTIONS
+from fsql.compiler.connectors import TIME_OPTIONS, Connector, InputEnd, Option, OptionKind
+from fsql.connectors.generated.options import (
+    COUNT,
+    GENERATED_COLUMNS,
+    GENERATED_NOTES,
+    GENERATED_OPTIONS,
+)
 
 CONNECTOR: Final = Connector(
     "documents",
     "generated documents, for trials",
     reads=True,
     writes=False,
+    end=InputEnd(ends=False, key=COUNT),
     options=(
         *GENERATED_OPTIONS,
         Option("words", OptionKind.POSITIVE, "words of a document", default="100"),

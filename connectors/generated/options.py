@@ -7,11 +7,12 @@ from typing import Final
 from fsql.compiler.connectors import ColumnRule, Effect, Option, OptionKind
 
 RATE: Final = "rate"
+COUNT: Final = "count"
 
 ROW_OPTIONS: Final = (
     Option("seed", OptionKind.COUNT, "seed of the generated data", default="0"),
     Option(
-        "count",
+        COUNT,
         OptionKind.COUNT,
         "number of records; endless if not given",
     ),

@@ -16,6 +16,7 @@ from fsql.compiler.connectors import (
     VALUE_FIELDS,
     Connector,
     Effect,
+    InputEnd,
     Layout,
     Option,
     OptionKind,
@@ -27,6 +28,7 @@ CONNECTOR: Final = Connector(
     "a topic of Apache Kafka; needs `pip install 'fsql[kafka]'`",
     reads=True,
     writes=True,
+    end=InputEnd(ends=False, key="ends", value="latest"),
     rows_are_messages=True,
     has_message_metadata=True,
     options=(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from fsql.compiler.connectors import TIME_OPTIONS, Connector, Effect, Option, OptionKind
+from fsql.compiler.connectors import TIME_OPTIONS, Connector, Effect, InputEnd, Option, OptionKind
 
 EVENTS: Final = ("all", "person", "auction", "bid")
 
@@ -13,6 +13,7 @@ CONNECTOR: Final = Connector(
     "the persons, auctions and bids of the Nexmark benchmark",
     reads=True,
     writes=False,
+    end=InputEnd(ends=False, key="count"),
     options=(
         Option(
             "events", OptionKind.CHOICE, "which events are rows of the table", EVENTS, default="all"

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Final
 
-from fsql.compiler.connectors import Connector
+from fsql.compiler.connectors import ALWAYS_ENDS, Connector
 
 CONNECTOR: Final = Connector(
     "one_row",
     "one row, which `VALUES` and queries without FROM read",
     reads=True,
     writes=False,
+    end=ALWAYS_ENDS,
     options=(),
     library_only=True,
     notes="""\

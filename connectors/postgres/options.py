@@ -10,6 +10,7 @@ from fsql.compiler.connectors import (
     TIME_OPTIONS,
     Connector,
     Effect,
+    InputEnd,
     Option,
     OptionKind,
 )
@@ -23,6 +24,7 @@ CONNECTOR: Final = Connector(
     "a table of PostgreSQL; needs `pip install 'fsql[postgres]'`",
     reads=True,
     writes=True,
+    end=InputEnd(ends=True, key=SLOT),
     rows_are_messages=True,
     options=(
         Option(

@@ -10,6 +10,7 @@ from fsql.compiler.connectors import (
     RECORD_OPTIONS,
     TIME_OPTIONS,
     Connector,
+    InputEnd,
     Layout,
     Option,
     OptionKind,
@@ -21,6 +22,7 @@ CONNECTOR: Final = Connector(
     "lines received on an address of this machine, one connection at a time",
     reads=True,
     writes=False,
+    end=InputEnd(ends=False, key="ends", value="connection"),
     options=(
         Option("address", OptionKind.TEXT, "`127.0.0.1:PORT`", required=True),
         FORMAT,

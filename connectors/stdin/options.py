@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from fsql.compiler.connectors import (
+    ALWAYS_ENDS,
     FORMAT,
     READ_CHANGE_OPTIONS,
     RECORD_OPTIONS,
@@ -19,6 +20,7 @@ CONNECTOR: Final = Connector(
     "standard input",
     reads=True,
     writes=False,
+    end=ALWAYS_ENDS,
     options=(
         FORMAT,
         *TIME_OPTIONS,

@@ -30,6 +30,7 @@ OPERATORS: Final = {
     logical.AssignWindows: False,
     logical.AssignExpiry: False,
     logical.AssignRowTime: False,
+    logical.AssignEnd: False,
     logical.Union: False,
     logical.ApplyChanges: False,
     logical.ToChangelog: False,

@@ -259,7 +259,7 @@ def test_wrong_declarations() -> None:
         'error[FSQL-E216]: type "STRIN" does not exist\n'
         " --> <script>:3:23\n"
         "  |\n"
-        "3 | CREATE TABLE \"t\" (\"a\" STRIN) WITH ('connector' = 'memory');\n"
+        "3 | CREATE TABLE \"t\" (\"a\" STRIN) WITH ('connector' = 'memory', 'growing' = 'yes');\n"
         "  |                       ^^^^^\n"
         "  = help: a type with a similar name exists: STRING"
     )

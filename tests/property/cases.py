@@ -72,7 +72,7 @@ def script_case(random: Random, name: str) -> Case:
     Raises:
         FsqlError: the binder refuses the script, which happens to a few in a hundred.
     """
-    return _written_case(random, name, random_script(random))
+    return written_case(random, name, random_script(random))
 
 
 def row_time_case(random: Random, name: str) -> Case:
@@ -81,7 +81,7 @@ def row_time_case(random: Random, name: str) -> Case:
     Raises:
         FsqlError: the binder refuses the script.
     """
-    case = _written_case(random, name, random_script(random, row_times=True))
+    case = written_case(random, name, random_script(random, row_times=True))
     inputs = {
         table.ordinal: [_arriving(random, split) for split in case.inputs[table.ordinal]]
         if table.time is TimeKind.ARRIVAL
@@ -106,10 +106,10 @@ def mixed_case(random: Random, name: str) -> Case:
     Raises:
         FsqlError: the binder refuses the script.
     """
-    return _written_case(random, name, random_mixed_script(random))
+    return written_case(random, name, random_mixed_script(random))
 
 
-def _written_case(random: Random, name: str, writer: ScriptWriter) -> Case:
+def written_case(random: Random, name: str, writer: ScriptWriter) -> Case:
     """Return the case of a script, with random input.
 
     Raises:

@@ -22,7 +22,7 @@ COMPARED_ROWS_MAX: Final = 16
 _EFFORT: Final = 3
 """As how many rows one of such a view counts: few of them can be read by another one."""
 
-_SORTED: Final = "BSDTQY"
+SORTED: Final = "BSDTQY"
 _OF_PEERS: Final = (
     *(("COUNT(*)", "B"), ("COUNT({B})", "B"), ("SUM({B})", "B"), ("MIN({S})", "S")),
     *(("MAX({B})", "B"), ("COUNT(DISTINCT {B})", "B"), ("SUM({B}) FILTER (WHERE {Q})", "B")),
@@ -59,7 +59,7 @@ class MixedWriter(ViewWriter):
     def order(self, below: RelationText, first: str) -> str:
         """Return an order, by a column of the types first, in which equal rows alone tie."""
         keys = [self.random.choice(below.having(first))]
-        keys += [column for column in below.having(_SORTED) if column not in keys]
+        keys += [column for column in below.having(SORTED) if column not in keys]
         return ", ".join(key.name + self.direction() for key in keys)
 
     def direction(self) -> str:
@@ -84,7 +84,7 @@ class MixedWriter(ViewWriter):
             elif unit != "shift":
                 call = self.random.choice(_OF_PEERS)
                 frame = f"{unit} {self.ends(('1', '2'))}"
-            order = self.order(below, _SORTED)
+            order = self.order(below, SORTED)
             if unit == "RANGE":
                 key = self.random.choice(below.having("BT"))
                 order = key.name + self.direction()
@@ -178,7 +178,7 @@ class MixedWriter(ViewWriter):
             return False
         outer, inner, condition = sides
         stem = self.stem("n", outer.columns)
-        columns = [column for column in inner.columns if column.letter in _SORTED]
+        columns = [column for column in inner.columns if column.letter in SORTED]
         picked = self.random.sample(columns, k=min(len(columns), self.random.choice((1, 2))))
         made = [ColumnText(f"{stem}{i}", column.letter) for i, column in enumerate(picked)]
         named = zip(picked, made, strict=True)

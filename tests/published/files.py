@@ -30,6 +30,11 @@ class PublishedCase:
     refused: str | None = None
     """The code of the error that refuses the query."""
 
+    @property
+    def file(self) -> str:
+        """Return the name of the file, or of the form that is generated."""
+        return self.name.partition(":")[0]
+
 
 def published_cases(folder: Path = FOLDER) -> Iterator[PublishedCase]:
     """Yield the cases of all files of a folder."""

@@ -120,5 +120,6 @@ NAMES = (
     "csv_decimals",
     "left_join",
     "unpaid_orders",
+    "sales_report",
 )
 EXAMPLES = {name: Example(name) for name in NAMES}

@@ -33,8 +33,8 @@ def behind(  # noqa: PLR0911 - one line for each kind
                 return max(of_end, of_key)
             # The time of a row in the window, which the window's end leads.
             return min(of_end + ahead(plan.input, plan.window_end) + of_key, LONGEST)
-        case logical.AssignRowTime() if column == len(plan.input.schema):
-            return 0
+        case logical.AssignRowTime() | logical.AssignEnd() if column == len(plan.input.schema):
+            return 2 * LONGEST if isinstance(plan, logical.AssignEnd) else 0
         case logical.AssignExpiry():
             waited = up(plan.wait_us, plan.grain_us) + plan.grain_us
             return min(plan.delay_us + (waited if column == plan.time_column else 0), LONGEST)
@@ -73,7 +73,7 @@ def ahead(  # noqa: PLR0911 - one line for each kind
             | logical.Rank()
         ):
             return 0
-        case logical.AssignRowTime() if column == len(plan.input.schema):
+        case logical.AssignRowTime() | logical.AssignEnd() if column == len(plan.input.schema):
             return 0
         case logical.Union():
             return max(ahead(branch, column) for branch in plan.branches)

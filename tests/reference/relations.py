@@ -129,6 +129,7 @@ class Relations:
             logical.AssignExpiry: self.assign_expiry,
             logical.CountLateRows: self.same_rows,
             logical.AssignRowTime: self.assign_row_time,
+            logical.AssignEnd: self.assign_end,
             logical.Union: self.union,
             logical.ApplyChanges: self.apply_changes,
             logical.ToChangelog: self.to_changelog,
@@ -216,6 +217,11 @@ class Relations:
         """Add the time of the root, which may be after all timestamps at the end of the input."""
         for row in self.relation(plan.input, prefix):
             yield Row((*row.values, min(row.root[0], TIMESTAMP_MAX)), row.root, row.path)
+
+    def assign_end(self, plan: logical.AssignEnd, prefix: Root) -> Iterator[Row]:
+        """Add the time at which the input ends, after all others."""
+        for row in self.relation(plan.input, prefix):
+            yield Row((*row.values, TIMESTAMP_MAX), row.root, row.path)
 
     def union(self, plan: logical.Union, prefix: Root) -> Iterator[Row]:
         """Take the rows of all branches."""

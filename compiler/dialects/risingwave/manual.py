@@ -79,7 +79,7 @@ COUNTERPARTS: Final = (
     ),
     (
         "`ORDER BY` without LIMIT",
-        "of a view no effect (W203); of a result only [by event time](language.md#ranks-top-n-and-deduplication) first",
+        "of a view no effect (W203); of a result [the same](language.md#ranks-top-n-and-deduplication), once the input has ended; by event time first, also of input without an end",
     ),
 )
 """What each form is here."""

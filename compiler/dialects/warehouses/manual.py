@@ -47,7 +47,7 @@ DBT: Final = (
     ("`dbt test`, unit tests", "[`fsql test`](projects.md#tests)"),
     (
         "`ORDER BY … LIMIT` of a result",
-        "the same; the result is updated as rows come. Without LIMIT the order is that of the input",
+        "the same; the result is updated as rows come. Without LIMIT it is [ordered](language.md#ranks-top-n-and-deduplication) when the input has ended",
     ),
     (
         "late arriving data, look-back windows",

@@ -90,7 +90,7 @@ def _row_operator(  # noqa: C901, PLR0911 - one line for each kind
         case logical.CountLateRows(time_column=time):
             counted = dataclasses.replace(plan, input=below.plan, time_column=below.new_index[time])
             return dataclasses.replace(below, plan=counted)
-        case logical.AssignRowTime():
+        case logical.AssignRowTime() | logical.AssignEnd():
             timed = dataclasses.replace(plan, input=below.plan)
             return _append_columns(plan, timed, below, range(1))
         case logical.ToChangelog(key=key):
@@ -232,6 +232,7 @@ def _append_columns(
     | logical.AssignWindows
     | logical.AssignExpiry
     | logical.AssignRowTime
+    | logical.AssignEnd
     | logical.AssignSessions
     | logical.Over
     | logical.Rank,

@@ -32,7 +32,7 @@ from fsql.runtime.kernels.ranking.sort_keys import integer_bytes, row_bytes, sor
 from fsql.runtime.order import roots_of, stable_order
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -111,8 +111,7 @@ class RankKernel(PartitionedKernel[_Undo]):
         for of, root, changes in self._changes(batch, slot, roots.number):
             partition = self._rows.partition(of)
             if self._combine.final:
-                for change in changes:
-                    partition.add(change)
+                self._keep(partition, changes)
             else:
                 shown = self._apply_shown(partition, changes)
                 made.extend(
@@ -123,6 +122,15 @@ class RankKernel(PartitionedKernel[_Undo]):
                 journal[of].extend(self._forget(partition))
         undo = _Undo(slots, journal) if undoable else None
         return ApplyResult(self._make_rows(made, roots.time, roots.origin), None, undo)
+
+    def _keep(self, partition: Partition, changes: Iterable[Change]) -> None:
+        """Apply changes to rows that are released when their window closes.
+
+        Their order is needed before only to forget those after all visible ones.
+        """
+        add = partition.add if self._forgets else partition.add_unordered
+        for change in changes:
+            add(change)
 
     def _changes(
         self, batch: Batch, slot: Ints, number: NDArray[np.int32]
@@ -256,8 +264,15 @@ class RankKernel(PartitionedKernel[_Undo]):
     def restore(self, undo: _Undo, affected: Bools) -> None:
         for slot in undo.slots[affected[undo.slots]].tolist():
             partition = self._rows.partition(slot)
-            for change in reversed(undo.changes.get(slot, ())):
-                partition.add(change._replace(weight=-change.weight))
+            undone = (
+                change._replace(weight=-change.weight)
+                for change in reversed(undo.changes.get(slot, ()))
+            )
+            if self._combine.final:
+                self._keep(partition, undone)
+            else:
+                for change in undone:
+                    partition.add(change)
 
     def close(self, min_time: Root) -> ApplyResult[_Undo] | None:
         if self._closings is None:

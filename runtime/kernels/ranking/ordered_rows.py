@@ -53,27 +53,42 @@ class Change(NamedTuple):
 class Partition:
     """The rows of one slot: `rows` by key, with weights, and `keys` in order, repeated by their weights."""
 
-    __slots__ = ("keys", "rows")
+    __slots__ = ("_keys", "rows")
 
     def __init__(self) -> None:
-        self.keys: list[Key] = []
+        self._keys: list[Key] | None = []
         self.rows: dict[Key, tuple[Row, int]] = {}
+
+    @property
+    def keys(self) -> list[Key]:
+        """Return the keys of the rows in order."""
+        if self._keys is None:
+            self._keys = [key for key in sorted(self.rows) for _ in range(self.rows[key][1])]
+        return self._keys
 
     def add(self, change: Change) -> None:
         """Add to the weight of a row; remove the row if the weight becomes 0."""
+        copies, keys = self.copies(change), self.keys
+        self._put(change)
+        if copies > 0:
+            index = bisect_left(keys, change.key)
+            keys[index:index] = [change.key] * copies
+        elif copies < 0:
+            index = bisect_left(keys, change.key)
+            del keys[index : index - copies]
+
+    def add_unordered(self, change: Change) -> None:
+        """Add to the weight of a row, whose place is found when `keys` are read: one sort for all rows."""
+        self._put(change)
+        self._keys = None
+
+    def _put(self, change: Change) -> None:
         key, row, weight = change
-        copies = self.copies(change)
         after = weight + (self.rows[key][1] if key in self.rows else 0)
         if after:
             self.rows[key] = row, after
         else:
             self.rows.pop(key, None)
-        if copies > 0:
-            index = bisect_left(self.keys, key)
-            self.keys[index:index] = [key] * copies
-        elif copies < 0:
-            index = bisect_left(self.keys, key)
-            del self.keys[index : index - copies]
 
     def copies(self, change: Change) -> int:
         """Return the number of keys that a change would add."""
@@ -176,6 +191,7 @@ class OrderedRows:
             strict=True,
         )
         for slot, key, row, weight in rows:
+            # Rows are loaded in their order.
             partition = self.partition(slot)
             partition.rows[key] = row, weight
-            partition.keys += [key] * weight
+            partition.keys.extend([key] * weight)
