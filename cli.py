@@ -95,7 +95,7 @@ _MODULES = {
     "fsql.console.test_command": ("test",),
     "fsql.console.tick_commands": ("tick",),
     "fsql.console.top.command": ("top",),
-    "fsql.console.web.command": ("ui",),
+    "fsql.console.web.command": ("trial", "ui"),
     "fsql.console.zookeeper_command": ("zookeeper",),
 }
 """The commands that are not in this module, by their modules, which are imported when one is needed."""

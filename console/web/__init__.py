@@ -4,6 +4,9 @@
     application   the routes
     watch         the jobs, once a second: the samples of `fsql top`, and how they were before
     job_page      one job: its plan, its log, its late and rejected rows
+    editing       what the editor asks: errors, names, scripts, deployment
+    trials        the processes that compute results for the page; `trial` is one, `result_kept` what it keeps
+    m4            the points of a line that decide its pixels
     server        listens on the loopback interface; limits connections
     frontend/     the page, in TypeScript; `frontend/build.mjs` writes `assets/app.js` and `assets/app.css`
 

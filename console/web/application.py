@@ -4,20 +4,25 @@ from __future__ import annotations
 
 import asyncio
 import json
-from contextlib import asynccontextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from functools import partial
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any, Final
 
+import msgspec
 from starlette.applications import Starlette
 from starlette.responses import RedirectResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from fsql import __version__
 from fsql.compiler.diagnostics import FsqlError
-from fsql.compiler.diagnostics.render import render_json
+from fsql.console.web import editing
+from fsql.console.web.editing import RefusedEditError
 from fsql.console.web.guard import OPEN, Access, Guard
 from fsql.console.web.job_page import JobPages
+from fsql.console.web.result_kept import View  # noqa: TC001 - msgspec reads the annotations
+from fsql.console.web.trial import TrialRequest
+from fsql.console.web.trials import TRIALS_MAX, TooManyTrialsError, Trials
 from fsql.console.web.watch import Watch
 from fsql.deployment.client import ask_agent
 from fsql.deployment.messages import Start, Stop
@@ -25,6 +30,7 @@ from fsql.deployment.views import view_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
+    from pathlib import Path
 
     from starlette.requests import Request
     from starlette.types import ASGIApp
@@ -37,7 +43,7 @@ _ASSETS: Final = {
     "app.css": "text/css; charset=utf-8",
     "icon.svg": "image/svg+xml",
 }
-_PAGES: Final = ("/", "/jobs", "/jobs/{job}", "/jobs/{job}/{tab}")
+_PAGES: Final = ("/", "/jobs", "/jobs/{job}", "/jobs/{job}/{tab}", "/write", "/plots")
 DRAIN_SECONDS: Final = 30.0
 
 _PAGE: Final = """\
@@ -71,6 +77,21 @@ the command is started again.</p>
 Fields = dict[str, Any]
 
 
+class _Text(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    text: str
+
+
+class _Run(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    text: str
+    result: int | None = None
+    view: View | None = None
+
+
+class _Shown(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    trial: str
+    view: View
+
+
 class NoSuchJobError(Exception):
     """No job has this id."""
 
@@ -78,8 +99,11 @@ class NoSuchJobError(Exception):
 class Application:
     """What the routes answer."""
 
-    def __init__(self, cluster: ClusterDirectory, access: Access) -> None:
+    def __init__(self, cluster: ClusterDirectory, access: Access, directory: Path) -> None:
+        """Scripts of the editor are in `directory`, and so are their relative paths."""
         self._cluster = cluster
+        self._directory = directory
+        self._trials = Trials()
         self._access = access
         self._watch = Watch(cluster)
         self._pages = JobPages()
@@ -97,12 +121,23 @@ class Application:
             Route("/api/jobs/{job}/log", partial(self._about, self._pages.log)),
             Route("/api/jobs/{job}/rows", partial(self._about, self._pages.rows_not_taken)),
             Route("/api/jobs/{job}/processes", partial(self._about, self._pages.processes)),
+            Route("/api/words", self.words),
+            Route("/api/scripts", self.scripts),
+            Route("/api/script", self.script),
+            Route("/api/check", self.check, methods=["POST"]),
+            Route("/api/save", self.save, methods=["POST"]),
+            Route("/api/deploy", self.deploy, methods=["POST"]),
+            Route("/api/run", self.run, methods=["POST"]),
+            Route("/api/view", self.view, methods=["POST"]),
             Route("/api/jobs/{job}/stop", self.stop, methods=["POST"]),
             Route("/api/jobs/{job}/restart", self.restart, methods=["POST"]),
         ]
         handlers: dict[Any, Callable[[Request, Any], Awaitable[Response]]] = {
             FsqlError: _on_error,
             NoSuchJobError: _on_no_such_job,
+            RefusedEditError: _on_refused,
+            TooManyTrialsError: _on_too_many_trials,
+            msgspec.MsgspecError: _on_malformed,
             Exception: _on_bug,
         }
         starlette = Starlette(
@@ -196,6 +231,57 @@ class Application:
         await asyncio.to_thread(ask_agent, self._cluster, Start(name))
         return _json({"job": name})
 
+    async def words(self, request: Request) -> Response:
+        """Return the keywords and functions that the editor completes."""
+        del request
+        return _json(await asyncio.to_thread(editing.words))
+
+    async def scripts(self, request: Request) -> Response:
+        """Return the names of the scripts of the directory."""
+        del request
+        names = await asyncio.to_thread(editing.scripts, self._directory)
+        return _json({"directory": str(self._directory), "scripts": names})
+
+    async def script(self, request: Request) -> Response:
+        """Return one of them."""
+        name = request.query_params.get("name", "")
+        return _json(await asyncio.to_thread(editing.script_text, self._directory, name))
+
+    async def check(self, request: Request) -> Response:
+        """Return what is wrong with a text, and what it would do."""
+        text = msgspec.json.decode(await request.body(), type=_Text).text
+        async with self._compiling:
+            return _json(await asyncio.to_thread(editing.checked, text, self._directory))
+
+    async def save(self, request: Request) -> Response:
+        """Write a script."""
+        saved = msgspec.json.decode(await request.body(), type=editing.Saved)
+        return _json(await asyncio.to_thread(editing.save, self._directory, saved))
+
+    async def deploy(self, request: Request) -> Response:
+        """Deploy a saved script, or tell what that would change."""
+        deployed = msgspec.json.decode(await request.body(), type=editing.Deployed)
+        return _json(await editing.deploy(self._directory, self._cluster.path, deployed))
+
+    async def run(self, request: Request) -> Response:
+        """Compute a result of a text, which is written nowhere, as long as the page is open."""
+        asked = msgspec.json.decode(await request.body(), type=_Run)
+        trial = TrialRequest(asked.text, str(self._directory), asked.result, asked.view)
+        opened = AsyncExitStack()
+        messages = await opened.enter_async_context(self._trials.open(trial))
+
+        async def parts() -> AsyncIterator[bytes]:
+            async with opened:
+                async for line in messages:
+                    yield line
+
+        return StreamingResponse(parts(), media_type="application/x-ndjson")
+
+    async def view(self, request: Request) -> Response:
+        """Change what the chart of a trial shows."""
+        shown = msgspec.json.decode(await request.body(), type=_Shown)
+        return _json({"shown": self._trials.show(shown.trial, shown.view)})
+
     def _view(self, request: Request) -> JobView:
         """Return the job with the id in the path.
 
@@ -211,8 +297,22 @@ class Application:
 
 async def _on_error(request: Request, error: FsqlError) -> Response:
     del request
-    diagnostics = json.loads(render_json(error.diagnostics, error.source))
-    return _json({"error": error.diagnostics[0].message, "diagnostics": diagnostics}, 422)
+    return _json(editing.error_fields(error), 422)
+
+
+async def _on_refused(request: Request, error: RefusedEditError) -> Response:
+    del request
+    return _json({"error": str(error)}, 409)
+
+
+async def _on_too_many_trials(request: Request, error: TooManyTrialsError) -> Response:
+    del request, error
+    return _json({"error": f"{TRIALS_MAX} queries run already: stop one of them"}, 503)
+
+
+async def _on_malformed(request: Request, error: msgspec.MsgspecError) -> Response:
+    del request
+    return _json({"error": f"the request is malformed: {error}"}, 400)
 
 
 async def _on_no_such_job(request: Request, error: NoSuchJobError) -> Response:

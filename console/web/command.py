@@ -44,6 +44,8 @@ def ui(reporter: Reporter, directory: Path | None, port: int) -> None:
         message = f"fsql ui needs the package {error.name}, which is not installed"
         helps = ("install fsql with the extra ui: pip install 'fsql[ui]'",)
         raise FsqlError([Diagnostic("E671", message, helps=helps)]) from None
+    from pathlib import Path as FilePath
+
     from fsql.console.web.application import Application
     from fsql.console.web.guard import Access
 
@@ -63,6 +65,15 @@ def ui(reporter: Reporter, directory: Path | None, port: int) -> None:
         else:
             click.echo(f"open {url}\nend with Ctrl-C")
 
+    scripts = FilePath.cwd()
     with listening:
-        application = Application(find_directory(directory), access).asgi()
+        application = Application(find_directory(directory), access, scripts).asgi()
         page_server(application, tell).run(sockets=[listening])
+
+
+@click.command(hidden=True)
+def trial() -> None:
+    """Compute a result for the page, which is written nowhere; `fsql ui` starts this."""
+    from fsql.console.web.trial import run_trial
+
+    click.get_current_context().exit(run_trial())

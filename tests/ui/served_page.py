@@ -48,7 +48,7 @@ class ServedPage:
         self.port = listening.getsockname()[1]
         self.access = Access(self.port)
         ready = threading.Event()
-        application = Application(ClusterDirectory(self.path), self.access).asgi()
+        application = Application(ClusterDirectory(self.path), self.access, self.path.parent).asgi()
         self._server = page_server(application, ready.set)
         self._thread = threading.Thread(target=self._serve, args=[listening])
         self._thread.start()

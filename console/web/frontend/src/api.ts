@@ -7,7 +7,7 @@ export interface Diagnostic {
   code: string;
   severity: "error" | "warning";
   message: string;
-  primary?: { line: number; column: number; end_line: number; end_column: number; text: string } | null;
+  labels: { primary: boolean; message: string; start: number; end: number; line?: number; column?: number }[];
   notes: string[];
   helps: string[];
 }

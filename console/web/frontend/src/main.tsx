@@ -7,6 +7,8 @@ import { JobPage } from "./job";
 import { JobsPage } from "./jobs";
 import { type Connection, useJobs } from "./jobs_data";
 import { Callout, Command, Link } from "./parts";
+import { PlotsPage } from "./plots";
+import { WritePage } from "./write";
 
 type Theme = "system" | "light" | "dark";
 const THEMES: Theme[] = ["system", "light", "dark"];
@@ -59,8 +61,8 @@ function App() {
   const [jobs, connection] = useJobs(chosen);
   const name = jobs?.jobs.find((job) => job.id === chosen)?.name;
   useEffect(() => {
-    document.title = name ? `${name} · fsql` : "Jobs · fsql";
-  }, [name]);
+    document.title = `${name ?? { write: "Write", plots: "Plots" }[page ?? ""] ?? "Jobs"} · fsql`;
+  }, [name, page]);
   return (
     <>
       <a class="skip" href="#content">Skip to content</a>
@@ -72,6 +74,8 @@ function App() {
           </Link>
           <nav aria-label="Pages">
             <Link to="/" aria-current={page === "" || page === "jobs" ? "page" : undefined}>Jobs</Link>
+            <Link to="/write" aria-current={page === "write" ? "page" : undefined}>Write</Link>
+            <Link to="/plots" aria-current={page === "plots" ? "page" : undefined}>Plots</Link>
           </nav>
           <span class={`connection ${connection}`} role="status">
             <span class="dot" aria-hidden="true" />
@@ -85,7 +89,7 @@ function App() {
           <Callout kind="error">This session is over: the server was started again. Open the address that it printed: <Command text="fsql ui" /></Callout>
         ) : null}
         {connection === "lost" ? <Callout kind="warning">The server does not answer; what is shown is old. This page tries again. <Command text="fsql ui" /></Callout> : null}
-        {chosen !== null ? <JobPage key={chosen} id={chosen} tab={tab ?? "graph"} jobs={jobs} /> : <JobsPage jobs={jobs} />}
+        {page === "write" ? <WritePage /> : page === "plots" ? <PlotsPage /> : chosen !== null ? <JobPage key={chosen} id={chosen} tab={tab ?? "graph"} jobs={jobs} /> : <JobsPage jobs={jobs} />}
       </main>
       <footer>fsql {version}</footer>
     </>
