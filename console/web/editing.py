@@ -15,10 +15,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from fsql.compiler.binder.catalog import TableEntry, ViewEntry
+from fsql.compiler.binder.catalog import TableEntry
 from fsql.compiler.diagnostics import FsqlError
 from fsql.compiler.diagnostics.render import render_json
-from fsql.compiler.explain.traits import key_names
 from fsql.compiler.functions.aggregates import AGGREGATES
 from fsql.compiler.functions.table import CALLABLE
 from fsql.compiler.parser import parse_script
@@ -86,8 +85,8 @@ def _tables(script: Script) -> list[Fields]:
         if isinstance(entry, TableEntry):
             names = [column.name for column in entry.columns]
             names += [column.name for column in entry.computed if not column.hidden]
-        elif isinstance(entry, ViewEntry) and entry.plan is not None:
-            names = list(key_names(entry.plan.schema, tuple(range(len(entry.plan.schema)))))
+        elif entry.plan is not None:
+            names = [column.name for column in entry.plan.schema]
         else:
             continue
         tables.append({"name": entry.name, "columns": names})

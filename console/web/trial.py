@@ -83,6 +83,8 @@ def results_of(statements: Sequence[Statement]) -> list[tuple[str, Query]]:
                 found.append((".".join(part.name for part in statement.name.parts), query))
             case SelectStatement(query=query):
                 found.append(("the SELECT", query))
+            case _:
+                pass
     return found
 
 

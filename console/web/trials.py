@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import secrets
 import sys
 from contextlib import asynccontextmanager, suppress
@@ -51,7 +50,6 @@ class Trials:
                 stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,
                 stderr=asyncio.subprocess.DEVNULL,
-                env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"},
                 limit=LINE_BYTES_MAX,
             )
             self._running[name] = process
