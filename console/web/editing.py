@@ -10,6 +10,7 @@ import re
 import secrets
 import sys
 from contextlib import suppress
+from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
@@ -25,7 +26,7 @@ from fsql.compiler.parser.keywords import RESERVED
 from fsql.compiler.parser.parse_table import parse_table
 from fsql.compiler.text.source import SourceText
 from fsql.console.check import check_json, check_script
-from fsql.console.web.trial import SCRIPT, results_of
+from fsql.console.web.trial import SCRIPT, declarations_text, results_of
 from fsql.job.compilation import compile_job
 from fsql.job.script import Script
 
@@ -70,7 +71,12 @@ def checked(text: str, directory: Path) -> Fields:
     tables: list[Fields] = []
     with suppress(FsqlError):
         results = [name for name, _ in results_of(parse_script(script.source).statements)]
-        tables = _tables(script)
+    # A query that is being written is seldom valid; its tables are known before it is.
+    for declared in (text, text[: text.rfind(";") + 1]):
+        with suppress(FsqlError):
+            declarations = declarations_text(SourceText(SCRIPT, declared))
+            source = SourceText(SCRIPT, f"{declarations}\nSHOW TABLES;")
+            tables = tables or _tables(replace(script, source=source))
     return {**found, "results": results, "tables": tables}
 
 

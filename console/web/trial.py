@@ -104,8 +104,18 @@ def trial_text(source: SourceText, result: int | None) -> str:
     number = len(results) - 1 if result is None else result
     if not 0 <= number < len(results):
         raise NoResultError
+    text = declarations_text(source)
+    return f"{text.rstrip()}\n{source.slice(results[number][1].span)};\n"
+
+
+def declarations_text(source: SourceText) -> str:
+    """Return a script without its statements that write or select; all other places are the same.
+
+    Raises:
+        FsqlError: if it does not parse.
+    """
     text = source.text
-    for statement in statements:
+    for statement in parse_script(source).statements:
         writes = isinstance(statement, Insert | StatementSet | SelectStatement)
         if writes or (isinstance(statement, CreateTable) and statement.query is not None):
             start, end = statement.span.start, statement.span.end
@@ -115,7 +125,7 @@ def trial_text(source: SourceText, result: int | None) -> str:
             for option in statement.options:
                 if _key(source.slice(option.span)) == REJECTS_PATH:
                     text = _without(text, *_with_comma(text, option.span))
-    return f"{text.rstrip()}\n{source.slice(results[number][1].span)};\n"
+    return text
 
 
 def _key(option: str) -> str:

@@ -115,6 +115,8 @@ def test_a_text_is_checked(page: ServedPage, folder: Path) -> None:
     found = post(page, "/api/check", {"text": "SELECT FROM"}).fields
     assert (found["ok"], found["results"]) == (False, [])
     assert found["diagnostics"][0]["code"] == "FSQL-E106"
+    found = post(page, "/api/check", {"text": f"{SCRIPT}SELECT wor FROM"}).fields
+    assert [table["name"] for table in found["tables"]] == ["words", "totals"]
     assert folder.exists()
 
 
