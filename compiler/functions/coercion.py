@@ -12,7 +12,8 @@
 | NULL    | every type                                               |
 
 A literal with a fraction is a DOUBLE.  In an operation with a DECIMAL it is the DECIMAL of its digits
-(`exact_literals`): `price * 0.1` is exact.  With a UBIGINT an integer literal without a sign is a UBIGINT.
+(`exact_literals`): `price * 0.1` is exact, and so is `price * (0.06 + 0.01)`.  With a UBIGINT an integer
+literal without a sign is a UBIGINT.
 
 For text in quotes only (a literal, not a STRING column), also STRING to TIMESTAMP, DATE or TIME where one is
 compared with it or expected: `at >= '2024-01-01T00:00:00Z'`, or
@@ -38,14 +39,17 @@ from __future__ import annotations
 import re
 from contextlib import suppress
 from dataclasses import replace
+from decimal import Decimal
+from math import isfinite
 from typing import TYPE_CHECKING, Final, TypeGuard
 
 from fsql.compiler.expression import Call, Cast, Expression, Literal
 from fsql.compiler.functions.casts import cast_value
 from fsql.compiler.functions.decimals import (
+    EXACT,
     as_decimal,
     common_decimal,
-    decimal_of_double,
+    decimal_of,
     union_type,
 )
 from fsql.compiler.functions.failure import (
@@ -70,7 +74,7 @@ from fsql.compiler.sqltypes import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from fsql.compiler.expression import Value
 
@@ -233,13 +237,39 @@ def _unsigned_literal(expression: Expression) -> Expression:
     return expression
 
 
+_EXACT_OPERATIONS: Final[dict[str, Callable[..., Decimal]]] = {
+    "add": EXACT.add,
+    "subtract": EXACT.subtract,
+    "multiply": EXACT.multiply,
+    "negate": EXACT.minus,
+}
+"""Operations on DECIMAL that do not round."""
+
+
 def exact_literal(expression: Expression) -> Expression:
-    """Return a literal of DOUBLE as the DECIMAL that it writes, if there is one; else the expression."""
-    if isinstance(expression, Literal) and isinstance(expression.value, float):
-        exact = decimal_of_double(expression.value)
-        if exact is not None:
-            return Literal(exact[1], expression.nullable, exact[0])
-    return expression
+    """Return a literal of DOUBLE as the DECIMAL that it writes, if there is one; else the expression.
+
+    So is what is computed from literals alone, without division: `0.06 + 0.01` is 0.07.
+    """
+    if expression.type.kind is not Kind.DOUBLE:
+        return expression
+    value = _written_value(expression)
+    exact = None if value is None else decimal_of(value)
+    return expression if exact is None else Literal(exact[1], expression.nullable, exact[0])
+
+
+def _written_value(expression: Expression) -> Decimal | None:
+    """Return the exact value of literals of DOUBLE and what is computed from them; None if there is none."""
+    if isinstance(expression, Literal):
+        value = expression.value
+        return Decimal(repr(value)) if isinstance(value, float) and isfinite(value) else None
+    if not isinstance(expression, Call) or expression.function not in _EXACT_OPERATIONS:
+        return None
+    values = [_written_value(argument) for argument in expression.arguments]
+    try:
+        return None if None in values else _EXACT_OPERATIONS[expression.function](*values)
+    except ArithmeticError:
+        return None
 
 
 def _readable(expression: Expression, target: SqlType) -> bool:

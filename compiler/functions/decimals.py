@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from decimal import Decimal
+from decimal import Context, Decimal, Inexact, InvalidOperation, Overflow
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Final
 
@@ -145,11 +145,16 @@ def parse_decimal(text: str, target: SqlType) -> int:
     return rescale(-value if match[1] == "-" else value, scale if value else 0, target)
 
 
-def decimal_of_double(value: float) -> tuple[int, SqlType] | None:
-    """Return the DECIMAL that the shortest text of a DOUBLE writes; None if it has too many digits."""
-    if not math.isfinite(value):
+EXACT: Final = Context(prec=2 * DECIMAL_DIGITS_MAX, traps=[Inexact, Overflow, InvalidOperation])
+"""Computes with numbers that are written out, and raises `ArithmeticError` rather than round."""
+
+
+def decimal_of(value: Decimal) -> tuple[int, SqlType] | None:
+    """Return a number as the DECIMAL with as few digits as it has; None if it has too many."""
+    try:
+        sign, digits, exponent = value.normalize(EXACT).as_tuple()
+    except ArithmeticError:
         return None
-    sign, digits, exponent = Decimal(repr(value)).normalize().as_tuple()
     assert isinstance(exponent, int)
     unscaled = int("".join(map(str, digits))) * 10 ** max(exponent, 0)
     scale = max(-exponent, 0)

@@ -59,3 +59,5 @@ SELECT id, EXTRACT(MONTH FROM sold) AS m, EXTRACT(DAY FROM sold) AS d, EXTRACT(H
 SELECT id, DATE_TRUNC('month', sold) AS m, DATE_TRUNC('day', sold) AS d FROM sales;
 SELECT id, CAST(sold AS DATE) AS d FROM sales;
 SELECT id, CAST(CAST(sold AS DATE) AS TIMESTAMP) AS d FROM sales;
+SELECT id, CAST(price AS DECIMAL(12, 2)) BETWEEN 1.2 - 0.15 AND 1.2 + 0.05 AS a, CAST(price AS DECIMAL(12, 2)) * (0.1 + 0.2) AS b, CAST(price AS DECIMAL(12, 2)) - -(0.1 * 3) AS c FROM sales;
+SELECT id FROM sales WHERE CAST(price AS DECIMAL(12, 2)) IN (1.2 + 0.05, 0.1 + 0.2, 2.5 * 0.2);

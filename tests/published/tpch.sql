@@ -36,8 +36,6 @@ where c_custkey = o_custkey and l_orderkey = o_orderkey and l_suppkey = s_suppke
   and o_orderdate >= date '1994-01-01' and o_orderdate < date '1994-01-01' + interval '1' year
 group by n_name
 order by revenue desc;
--- Constants are DOUBLE where both operands are, so that .06 + 0.01 is less than 0.07.
--- duckdb: select sum(l_extendedprice * l_discount) as revenue from lineitem where l_shipdate >= date '1994-01-01' and l_shipdate < date '1995-01-01' and l_discount between 0.05 and 0.06::double + 0.01::double and l_quantity < 24
 select sum(l_extendedprice * l_discount) as revenue
 from lineitem
 where l_shipdate >= date '1994-01-01' and l_shipdate < date '1994-01-01' + interval '1' year
