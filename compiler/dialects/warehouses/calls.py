@@ -3,6 +3,7 @@
 PARSE_JSON(s)               →   CAST(s AS JSON); TRY_PARSE_JSON is TRY_CAST
 TRUNC(d, 'MONTH')           →   FLOOR(d TO MONTH)
 TIMESTAMP_TRUNC(t, MONTH)   →   FLOOR(t TO MONTH), also DATE_TRUNC(t, MONTH) and DATETIME_TRUNC
+TIMESTAMP_TRUNC(t, ISOWEEK) →   FLOOR(t TO WEEK), from Monday; WEEK of BigQuery, from Sunday, is refused
 DATE_TRUNC('decade', t)     →   FLOOR(CAST(t AS TIMESTAMP) TO DECADE)
 INSTR(s, part, 2)           →   LOCATE(part, s, 2)
 """
@@ -12,6 +13,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, cast
 
 from fsql.compiler import syntax
+from fsql.compiler.diagnostics.refusal import refusal
 
 if TYPE_CHECKING:
     from fsql.compiler.text.source import Span
@@ -34,7 +36,11 @@ _TRUNCATIONS: Final = frozenset({"TRUNC", "TIMESTAMP_TRUNC", "DATETIME_TRUNC", "
 
 
 def standard_call(written: syntax.FunctionCall) -> syntax.Expression | None:
-    """Return a call of such a function in terms of those of this language; None for other calls."""
+    """Return a call of such a function in terms of those of this language; None for other calls.
+
+    Raises:
+        Refusal: E401.
+    """
     name, span = written.name.parts[-1].name.upper(), written.span
     arguments = [each for each in written.arguments if not isinstance(each, syntax.Star)]
     match name, arguments:
@@ -50,11 +56,29 @@ def standard_call(written: syntax.FunctionCall) -> syntax.Expression | None:
             )
         case _, [time, unit] if name in _TRUNCATIONS:
             word = _word(unit, quoted=name != "DATE_TRUNC", bare=name != "TRUNC")
+            if name != "TRUNC" and word in {"WEEK", "ISOWEEK"}:
+                return _floor(span, time, _week(name, word, unit.span))
             found = _UNITS.get(word) or _LONG.get(word)
             is_time = not isinstance(time, syntax.StringLiteral)
             return _floor(span, time, found) if found and is_time else None
         case _:
             return None
+
+
+def _week(name: str, word: str, span: Span) -> str:
+    """Return the unit of weeks from Monday.
+
+    Raises:
+        Refusal: E401, for those from Sunday.
+    """
+    if word == "ISOWEEK":
+        return "WEEK"
+    raise refusal(
+        "E401",
+        f"weeks of {name} begin on Sunday in BigQuery, and on Monday here",
+        span,
+        help=f"for weeks from Monday write {name}(t, ISOWEEK), or FLOOR(t TO WEEK)",
+    )
 
 
 def _word(unit: syntax.Expression, *, quoted: bool, bare: bool) -> str:

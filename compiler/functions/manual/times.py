@@ -252,7 +252,7 @@ ENTRIES: Final[Mapping[str, ManualEntry]] = {
         fails=f"FSQL-E502 if the width is not positive; {YEARS}",
     ),
     "date_trunc": entry(
-        "The beginning of the unit that a timestamp is in: `FLOOR(t TO unit)`. `DATE_TRUNC(unit, t, zone)` of a TIMESTAMP_LTZ is the beginning in a time zone. `TRUNC(t, 'MONTH')`, `TIMESTAMP_TRUNC(t, MONTH)` and `DATE_TRUNC(t, MONTH)` are `FLOOR(t TO MONTH)`. With DECADE, CENTURY and MILLENNIUM, which begin in 2020, 2001 and 2001, years before 10 fail the row, and TIMESTAMP_LTZ is refused.",
+        "The beginning of the unit that a timestamp is in: `FLOOR(t TO unit)`. `DATE_TRUNC(unit, t, zone)` of a TIMESTAMP_LTZ is the beginning in a time zone. `TRUNC(t, 'MONTH')`, `TIMESTAMP_TRUNC(t, MONTH)` and `DATE_TRUNC(t, MONTH)` are `FLOOR(t TO MONTH)`. Weeks begin on Monday; there, as in BigQuery, they are ISOWEEK, and WEEK, from Sunday, is refused. With DECADE, CENTURY and MILLENNIUM, which begin in 2020, 2001 and 2001, years before 10 fail the row, and TIMESTAMP_LTZ is refused.",
         f"DATE_TRUNC('month', {_AT}) = TIMESTAMP '2026-05-01 00:00:00'",
         "DATE_TRUNC('day', TIMESTAMP_LTZ '2026-05-17 23:00:00Z', 'Europe/Oslo') = TIMESTAMP_LTZ '2026-05-17 22:00:00Z'",
         f"FLOOR({_AT} TO HOUR) = TIMESTAMP '2026-05-17 12:00:00'",
