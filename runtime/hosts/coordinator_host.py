@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from fsql.compiler.diagnostics import FsqlError
 from fsql.compiler.diagnostics.encoding import diagnostics_bytes
@@ -65,6 +65,10 @@ if TYPE_CHECKING:
 _Result = TypeVar("_Result")
 
 
+STEP_SECONDS_MAX: Final = 640.0
+"""A step that is longer does not keep the lease any more: it may never end."""
+
+
 class CoordinatorHost(Host["CoordinatorMachine"]):
     """Carries out the effects of one `CoordinatorNode`."""
 
@@ -102,7 +106,7 @@ class CoordinatorHost(Host["CoordinatorMachine"]):
         """The outputs that workers write."""
         self._write_metrics = OperatorMetrics()
         self._not_yet_open = set() if restarted else set(range(len(sinks)))
-        self._next_lease = clock()
+        self._next_lease = self._ticked_at = clock()
         self._is_renewing = False
         self._coordination_error = ""
 
@@ -119,13 +123,19 @@ class CoordinatorHost(Host["CoordinatorMachine"]):
 
     def tick(self) -> None:
         """Step the node if its timer is due; to be called when all input is processed."""
-        now = self.clock()
-        if now >= self._next_lease:
-            self._next_lease = now + self._state.renewal_seconds
-            if not self._is_renewing:  # an earlier renewal may still wait for its answer
-                self._is_renewing = True
-                self._lease_executor.submit(self._renew_lease())
+        self._ticked_at = self.clock()
+        self.keep_lease()
         super().tick()
+
+    def keep_lease(self) -> None:
+        """Renew the lease if it is time to; may be called from another thread while a step is long."""
+        now = self.clock()
+        if now < self._next_lease or now > self._ticked_at + STEP_SECONDS_MAX:
+            return
+        self._next_lease = now + self._state.renewal_seconds
+        if not self._is_renewing:  # an earlier renewal may still wait for its answer
+            self._is_renewing = True
+            self._lease_executor.submit(self._renew_lease())
 
     def _carry_out(self, effect: CoordinatorEffect) -> None:
         match effect:

@@ -9,6 +9,7 @@ from fsql.runtime.cluster.coordinator.events import WorkerExited
 from fsql.runtime.cluster.node import Received
 from fsql.runtime.drivers.memory import collect_while_idle
 from fsql.runtime.drivers.processes.background import BackgroundThread
+from fsql.runtime.drivers.processes.lease_keeper import LeaseKeeper
 from fsql.runtime.drivers.processes.stopwatch import Stopwatch
 from fsql.runtime.hosts.coordinator_host import CoordinatorHost
 
@@ -64,6 +65,7 @@ class CoordinatorProcess:
             monitor=supervisor,
             restarted=restarted,
         )
+        self._lease_keeper = LeaseKeeper(self.host.keep_lease, state.renewal_seconds)
 
     def run(self) -> bool:
         """Run; return whether the job is over, False if only the launcher has ended."""
@@ -109,6 +111,7 @@ class CoordinatorProcess:
 
     def close(self) -> None:
         """Finish the work in the background, and close the host."""
+        self._lease_keeper.close()
         self._background.close()
         self._lease_executor.close()
         self.host.close()

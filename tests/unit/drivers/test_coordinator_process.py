@@ -34,7 +34,7 @@ from fsql.runtime.sink import LocalSink, OpenReply, OpenRequest
 from fsql.runtime.wire.seal import VERSION
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from fsql.runtime.cluster.coordinator.events import CoordinatorEffect, CoordinatorEvent
     from fsql.runtime.hosts.ports import Steps
@@ -102,11 +102,17 @@ class SinkOfTwo:
 
 
 def run(
-    node: Script, consumer: SinkOfTwo, versions: dict[str, int] | None = None
+    node: Script,
+    consumer: SinkOfTwo,
+    versions: dict[str, int] | None = None,
+    *,
+    renewal_seconds: float = 600.0,
+    renewed: Callable[[], None] = lambda: None,
 ) -> tuple[CoordinatorProcess, list[Any], list[Any]]:
     """Run until the node ends it; return the process, what it has told, and what it has sent.
 
-    The consumer is let open when the process goes round meanwhile.
+    The consumer is let open when the process goes round meanwhile; `renewed` is called with each renewal of
+    the lease.
     """
     told: list[Any] = []
     sent: list[Any] = []
@@ -126,11 +132,12 @@ def run(
     )
 
     def renew_lease() -> Steps[float]:
+        renewed()
         yield
         return 1e9
 
     state: Any = SimpleNamespace(
-        renewal_seconds=600.0,
+        renewal_seconds=renewal_seconds,
         snapshot_problems=(),
         renew_lease=renew_lease,
         open_request=lambda: None,
@@ -152,6 +159,29 @@ def test_it_goes_on_while_a_consumer_takes_its_time_to_open() -> None:
     run(node, consumer)
     assert consumer.was_let
     assert node.events == [LeaseHeld(1e9), SinkOpened(1, 0, START, 2)]
+
+
+class LongStep(Script):
+    """A node whose first step lasts until the lease has been renewed three times, and then ends the run."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.renewals = threading.Semaphore(0)
+        self.held = False
+
+    def step(self, event: CoordinatorEvent, now: float) -> list[CoordinatorEffect]:
+        super().step(event, now)
+        if len(self.events) > 1:
+            return []
+        self.held = all(self.renewals.acquire(timeout=600) for _ in range(3))
+        return [Finish()]
+
+
+def test_the_lease_is_renewed_during_a_long_step() -> None:
+    node = LongStep()
+    run(node, SinkOfTwo(), renewal_seconds=0.01, renewed=node.renewals.release)
+    assert node.held
+    assert {*node.events} == {LeaseHeld(1e9)}
 
 
 def test_it_waits_for_no_consumer_that_has_acknowledged_two_bundles_as_one() -> None:
