@@ -144,6 +144,11 @@ LITERALS: Final = {
     **dict.fromkeys(("regexp_like", "regexp_extract", "regexp_replace"), REGEXPS),
 }
 """The constants that functions take, by name."""
+FIELDS_OF: Final[dict[object, tuple[str, ...]]] = {
+    ("date_part", INTERVAL): ("day", "hour", "epoch"),
+    ("date_part", MONTHS): ("year", "month", "month"),
+}
+"""The same where the binder takes others for another argument."""
 
 
 def random_expression(
@@ -303,7 +308,7 @@ class ExpressionMaker:
             place = function.literal_index
             place = len(parameters) - 1 if place < 0 else place
             if function.literal_check is not None and index == place:
-                texts = LITERALS[function.name]
+                texts = FIELDS_OF.get((function.name, parameters[-1]), LITERALS[function.name])
                 arguments.append(Literal(STRING, nullable=False, value=self.random.choice(texts)))
                 continue
             wanted = array_of(variable) if parameter in ARRAYS else parameter
