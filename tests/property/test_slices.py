@@ -30,6 +30,7 @@ from fsql.compiler.lowering import lower
 from fsql.compiler.sqltypes import BOOLEAN
 from fsql.tests.property.cases import Case
 from fsql.tests.property.check import check
+from fsql.tests.property.expressions import random_expression
 from fsql.tests.property.plans import PlanMaker, random_rows, random_table
 from fsql.tests.property.snapshots import check_snapshots, roots_of
 from fsql.tests.property.test_ticks import check_layouts
@@ -104,7 +105,8 @@ def _query(random: Random, maker: PlanMaker, met: Counter[str]) -> logical.Windo
     met["cumulative windows"] += cumulative
     met["uneven slices"] += size % slide > 0
     if random.random() < 0.4:
-        condition = maker.expression(below.schema, BOOLEAN, 1)
+        # More often one that can fail than the maker's are.
+        condition = random_expression(random, below.schema, BOOLEAN, 3)
         rows = logical.Filter(rows, condition)
         met["conditions above windows"] += 1
     if random.random() < 0.4:
