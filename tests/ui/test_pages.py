@@ -124,3 +124,42 @@ def test_no_page_is_wider_than_its_window(page: Page, width: int) -> None:
         page.get_by_role("link", name=name).click()
         expect(page.locator(".panel").first).to_be_visible()
         assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
+
+
+def test_a_query_is_written_drawn_and_changed(page: Page, served: ServedPage) -> None:
+    expect.set_options(timeout=WAIT_MS)
+    (served.path.parent / "rows.jsonl").write_text(
+        "".join(f'{{"at": {at}, "value": {at * at % 97}}}\n' for at in range(50_000))
+    )
+    table = "CREATE TABLE r (at BIGINT, value BIGINT) WITH ('connector' = 'file', 'path' = 'rows.jsonl');"
+    page.get_by_role("link", name="Write").click()
+    editor = page.get_by_role("textbox", name="Script")
+    editor.fill(f"{table}\nSELECT at, valu FROM r;")
+    problems = page.locator(".problems")
+    expect(problems).to_contain_text('column "valu" does not exist')
+    expect(page.locator(".mark.error")).to_have_text("valu")
+    editor.press("End")
+    editor.fill(f"{table}\nSELECT at, val")
+    editor.press("Control+End")
+    editor.press("Control+Space")
+    expect(page.locator("#completions li").first).to_have_text("value column")
+    editor.press("Enter")
+    editor.press_sequentially(" FROM r;")
+    expect(problems.get_by_role("heading")).to_have_text("valid")
+    editor.press("Control+Enter")
+    result = page.get_by_role("region", name="Result")
+    expect(result.get_by_role("status")).to_contain_text("the input has ended")
+    result.get_by_role("button", name="Plot").click()
+    result.get_by_role("combobox", name="Over").select_option("at")
+    chart = result.get_by_role("img")
+    expect(result.locator(".count")).to_have_text("50.0 k points")
+    before = chart.screenshot()
+    chart.press("+")
+    expect(result.get_by_role("button", name="Show all")).to_be_enabled()
+    page.wait_for_function("() => document.querySelector('.chart canvas') !== null")
+    chart.press("0")
+    expect(result.get_by_role("button", name="Show all")).to_be_disabled()
+    assert len(before) > 1000
+    result.get_by_role("button", name="Keep in Plots").click()
+    page.get_by_role("link", name="Plots").click()
+    expect(page.locator(".kept .count")).to_have_text("50.0 k points")
