@@ -153,8 +153,17 @@ CREATE MACRO pgc.pg_get_constraintdef(x) AS (SELECT 'PRIMARY KEY (' || (SELECT s
   FROM pgc.pg_constraint k WHERE k.oid = x), (x, y) AS (SELECT 'PRIMARY KEY (' || (SELECT string_agg(a.attname,
   ', ' ORDER BY a.attnum) FROM pgc.pg_attribute a WHERE a.attrelid = k.conrelid
   AND list_contains(k.conkey, a.attnum)) || ')' FROM pgc.pg_constraint k WHERE k.oid = x);
-CREATE MACRO pgc.pg_get_indexdef(x) AS 'PRIMARY KEY', (x, y, z) AS (SELECT a.attname FROM pgc.pg_index i
-  JOIN pgc.pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = i.indkey[y] WHERE i.indexrelid = x);
+-- An argument is put in as it is, so no alias here may be one that a client uses.
+CREATE MACRO pgc.index_definition(x) AS (SELECT 'CREATE UNIQUE INDEX ' || fsql_c.relname || ' ON ' ||
+  fsql_t.relname || ' USING btree (' || (SELECT string_agg(fsql_a.attname, ', ' ORDER BY fsql_a.attnum)
+  FROM pgc.pg_attribute fsql_a WHERE fsql_a.attrelid = fsql_i.indrelid
+  AND list_contains(fsql_i.indkey, fsql_a.attnum)) || ')' FROM pgc.pg_index fsql_i
+  JOIN pgc.pg_class fsql_c ON fsql_c.oid = fsql_i.indexrelid
+  JOIN pgc.pg_class fsql_t ON fsql_t.oid = fsql_i.indrelid WHERE fsql_i.indexrelid = x);
+CREATE MACRO pgc.pg_get_indexdef(x) AS pgc.index_definition(x), (x, y, z) AS CASE WHEN y = 0
+  THEN pgc.index_definition(x) ELSE (SELECT fsql_a.attname FROM pgc.pg_index fsql_i
+  JOIN pgc.pg_attribute fsql_a ON fsql_a.attrelid = fsql_i.indrelid AND fsql_a.attnum = fsql_i.indkey[y]
+  WHERE fsql_i.indexrelid = x) END;
 CREATE MACRO pgc.pg_get_viewdef(x) AS NULL::VARCHAR, (x, y) AS NULL::VARCHAR;
 CREATE MACRO pgc.pg_get_triggerdef(x) AS NULL::VARCHAR, (x, y) AS NULL::VARCHAR;
 CREATE MACRO pgc.pg_get_ruledef(x) AS NULL::VARCHAR, (x, y) AS NULL::VARCHAR;

@@ -246,6 +246,15 @@ CATALOG = {
 }
 
 
+def test_the_index_of_a_key_has_a_definition(connection: psycopg.Connection[Any]) -> None:
+    rows = connection.execute(
+        "SELECT c.relname, pg_catalog.pg_get_indexdef(i.indexrelid, 0, true), pg_get_indexdef(i.indexrelid)"
+        " FROM pg_catalog.pg_index i JOIN pg_catalog.pg_class c ON c.oid = i.indexrelid ORDER BY 1"
+    ).fetchall()
+    definition = "CREATE UNIQUE INDEX best_pkey ON best USING btree (k)"
+    assert ("best_pkey", definition, definition) in rows
+
+
 @pytest.mark.parametrize("query", CATALOG.values(), ids=CATALOG.keys())
 def test_catalog_queries_of_tools_are_answered(
     connection: psycopg.Connection[Any], query: str
