@@ -13,7 +13,16 @@ import msgspec
 from fsql.compiler.diagnostics import Diagnostic, FsqlError, Label
 from fsql.compiler.diagnostics.near_names import edit_distance, near_name
 from fsql.compiler.functions.timestamps import format_timestamp
-from fsql.compiler.logical import has_expiring_rows, has_late_rows, operators
+from fsql.compiler.logical import (
+    AssignEnd,
+    AssignSessions,
+    Filter,
+    Project,
+    Rank,
+    has_expiring_rows,
+    has_late_rows,
+    operators,
+)
 from fsql.compiler.rules.prune_columns.demand import columns_read
 from fsql.compiler.sqltypes import Kind
 from fsql.connectors.file.evolution import file_differences
@@ -27,7 +36,7 @@ from fsql.job.sources import check_sources
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from fsql.compiler.logical import Insert, Table
+    from fsql.compiler.logical import Insert, Plan, Table
     from fsql.compiler.schema import Column
     from fsql.connectors.file.evolution import TypedFile
     from fsql.formats.json.time_units import Unit
@@ -93,8 +102,17 @@ def unkept_rows(compiled: Compiled) -> list[Diagnostic]:
 def may_have_late_rows(insert: Insert) -> bool:
     """Return whether an INSERT has windows or joins for which rows can be late."""
     return any(
-        has_late_rows(each) and not has_expiring_rows(each) for each in operators(insert.query)
+        has_late_rows(each) and not has_expiring_rows(each) and not _waits_for_end(each)
+        for each in operators(insert.query)
     )
+
+
+def _waits_for_end(plan: Plan) -> bool:
+    """Return whether `plan` orders a whole result: no row comes after the end of the input."""
+    below = plan.input if isinstance(plan, Rank | AssignSessions) else None
+    while isinstance(below, Filter | Project | Rank):
+        below = below.input
+    return isinstance(below, AssignEnd)
 
 
 def _at_option(

@@ -184,6 +184,13 @@ def test_late_rows_with_a_path(tmp_path: Path) -> None:
     ]
 
 
+def test_no_row_is_too_late_for_the_order_of_a_whole_result(tmp_path: Path) -> None:
+    text = WINDOWS[: WINDOWS.index("INSERT")].format(options="")
+    text += "INSERT INTO counts SELECT at, COUNT(*) FROM t GROUP BY at ORDER BY 2 DESC;\n"
+    codes = [code for code, _ in warnings_of("check", tmp_path, text, LATE)]
+    assert codes == ["FSQL-W301"]
+
+
 def test_windows_that_print_are_told_of_late_rows_at_the_end(tmp_path: Path) -> None:
     text = WINDOWS[: WINDOWS.index("CREATE TABLE counts")] + WINDOWS[WINDOWS.index("SELECT") :]
     assert warnings_of("check", tmp_path, text, LATE) == []
