@@ -55,7 +55,8 @@ _MEANINGS: Final[Mapping[str, str]] = {
     "23505": "the rows are not unique: declare PRIMARY KEY (…) NOT ENFORCED, so that rows of a key replace"
     " each other, or drop the constraint",
     "23514": "leave out such rows, with WHERE, or change the constraint",
-    "42501": "let the owner of the table grant the role what it needs: GRANT SELECT, INSERT, UPDATE, DELETE",
+    "42501": "let the owner grant the role what it needs: GRANT SELECT, INSERT, UPDATE, DELETE ON the table;"
+    " for a table that is created, and that of positions, GRANT CREATE ON SCHEMA public",
     "42703": "let the table have the columns that CREATE TABLE declares",
     "42P01": "create the table, or write 'create' = 'true'",
 }

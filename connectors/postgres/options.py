@@ -92,8 +92,15 @@ CONNECTOR: Final = Connector(
     live_with=SLOT,
     events="debezium-json",
     notes="""\
-**From an empty machine to the first row.**  The database needs `wal_level = logical`, and the role the rights
-to replicate and to read the table: `ALTER ROLE fsql REPLICATION; GRANT SELECT ON orders TO fsql`.
+**From an empty machine to the first row.**  The database needs `wal_level = logical`, and the role of the job
+some rights, which a superuser gives it in the database:
+
+    ALTER ROLE fsql REPLICATION;
+    GRANT SELECT ON orders TO fsql;
+    CREATE PUBLICATION fsql_totals FOR TABLE orders;
+    GRANT CREATE ON SCHEMA public TO fsql;
+
+The last is for the tables that the job creates: `totals`, and that of its position.
 
     pip install 'fsql[postgres]'
     export PGPASSWORD=…
@@ -159,8 +166,8 @@ a transaction are consecutive, each at a position of its own.
   run without `--state` uses a slot that ends with it.
 * How far a job is behind: `SELECT slot_name, pg_size_pretty(pg_current_wal_lsn() - confirmed_flush_lsn),
   wal_status FROM pg_replication_slots`.
-* The **publication** is created if there is none, for which the role must own the table; or let its owner
-  `CREATE PUBLICATION fsql_totals FOR TABLE orders`.
+* The **publication** is created if there is none, for which the role must own the table and have the right
+  CREATE on the database; or let its owner `CREATE PUBLICATION fsql_totals FOR TABLE orders`.
 * With `'ends' = 'latest'` the input ends with what was committed when the job started.
 * Values become those of columns as JSON does: `numeric` to DECIMAL, `jsonb` to STRING, ROW or MAP, arrays to
   ARRAY, `bytea` to BYTES, any other type to STRING.  `NaN`, `infinity` and years before 1 are malformed rows.
