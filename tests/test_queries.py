@@ -33,6 +33,7 @@ from fsql.tests.seeds import chosen_seeds
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from fsql.compiler import logical
     from fsql.compiler.expression import Value
     from fsql.runtime.batch import Batch
 
@@ -59,9 +60,8 @@ def in_memory(example: Example, *, workers: int, policy: str, seed: int) -> Outc
     return run_in_memory(plan, example.inputs, seed=seed, batch_rows=4)
 
 
-def sink_text(example: Example, rows: Sequence[tuple[str | None, tuple[Value, ...]]]) -> str:
-    """Return rows of the example's one INSERT as the oracle's encoder writes them."""
-    (insert,) = example.compiled.job.inserts
+def sink_text(insert: logical.Insert, rows: Sequence[tuple[str | None, tuple[Value, ...]]]) -> str:
+    """Return rows of an INSERT as the oracle's encoder writes them."""
     return "".join(f"{line(insert.sink, label or '+I', row)}\n" for label, row in rows)
 
 
@@ -99,10 +99,9 @@ def test_any_order_of_events_releases_the_expected_rows(
     example: Example, policy: str, workers: int, seed: int
 ) -> None:
     outcome = in_memory(example, workers=workers, policy=policy, seed=seed)
-    (released,) = outcome.released
-    (insert,) = example.compiled.job.inserts
-    sink = example.expected[dict(insert.sink.options)["path"]]
-    assert sink_text(example, [(label, row) for _, label, row in released]) == sink
+    for insert, released in zip(example.compiled.job.inserts, outcome.released, strict=True):
+        sink = example.expected[dict(insert.sink.options)["path"]]
+        assert sink_text(insert, [(label, row) for _, label, row in released]) == sink
     late = [row for rows in outcome.late for row in rows]
     assert len(late) == example.expected.get("late.jsonl", "").count("\n")
     assert len(outcome.dead_letters) == example.expected.get("rejects.jsonl", "").count("\n")
@@ -112,10 +111,9 @@ def test_any_order_of_events_releases_the_expected_rows(
 def test_the_expected_files_are_what_each_prefix_of_the_input_means(example: Example) -> None:
     # The job as it was bound: what the rules make of it must write the same.
     result = evaluate_job(example.compiled.bound, example.inputs)
-    (released,) = result.released
-    (insert,) = example.compiled.job.inserts
-    sink = example.expected[dict(insert.sink.options)["path"]]
-    assert "".join(f"{text}\n" for _, text in released) == sink
+    for insert, released in zip(example.compiled.job.inserts, result.released, strict=True):
+        sink = example.expected[dict(insert.sink.options)["path"]]
+        assert "".join(f"{text}\n" for _, text in released) == sink
 
 
 def test_the_expected_late_rows_and_dead_letters_are_those_of_the_oracle() -> None:

@@ -18,7 +18,7 @@ from fsql import __version__
 from fsql.compiler.diagnostics import FsqlError
 from fsql.console.web import editing
 from fsql.console.web.editing import RefusedEditError
-from fsql.console.web.guard import OPEN, Access, Guard
+from fsql.console.web.guard import OPEN, Access, Guard, TooLargeError, TooSlowError
 from fsql.console.web.job_page import JobPages
 from fsql.console.web.result_kept import View  # noqa: TC001 - msgspec reads the annotations
 from fsql.console.web.trial import TrialRequest
@@ -322,6 +322,8 @@ async def _on_no_such_job(request: Request, error: NoSuchJobError) -> Response:
 
 async def _on_bug(request: Request, error: Exception) -> Response:
     del request
+    if isinstance(error, (TooLargeError, TooSlowError)):
+        raise error  # the guard answers
     return _json({"error": f"internal error: {type(error).__name__}: {error}"}, 500)
 
 

@@ -27,6 +27,7 @@ from fsql.compiler.parser.parse_table import parse_table
 from fsql.compiler.text.source import SourceText
 from fsql.console.check import check_json, check_script
 from fsql.console.web.trial import SCRIPT, declarations_text, results_of
+from fsql.console.web.trials import end
 from fsql.job.compilation import compile_job
 from fsql.job.script import Script
 
@@ -187,8 +188,9 @@ async def deploy(directory: Path, cluster: Path, deployed: Deployed) -> Fields:
         async with asyncio.timeout(DEPLOY_SECONDS):
             out, err = await process.communicate()
     except TimeoutError:
-        process.kill()
         raise RefusedEditError(f"it took more than {DEPLOY_SECONDS:.0f} s") from None
+    finally:
+        await end(process)
     said = [_fields(line) for line in err.decode(errors="replace").splitlines()]
     change = _fields(out.decode(errors="replace"))
     if process.returncode != 0:

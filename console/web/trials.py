@@ -58,7 +58,7 @@ class Trials:
                 yield self._messages(name, process)
             finally:
                 del self._running[name]
-                await _end(process)
+                await end(process)
         finally:
             self._count -= 1
 
@@ -94,9 +94,13 @@ def _line(message: dict[str, Any]) -> bytes:
     return json.dumps(message).encode() + b"\n"
 
 
-async def _end(process: asyncio.subprocess.Process) -> None:
+async def end(process: asyncio.subprocess.Process) -> None:
+    """Kill a process if it runs, and close the pipes to it, also while the request is cancelled."""
     with suppress(ProcessLookupError):
         process.kill()
-    with suppress(TimeoutError):
-        async with asyncio.timeout(_END_SECONDS):
-            await process.wait()
+    try:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_END_SECONDS):
+                await process.wait()
+    finally:
+        process._transport.close()  # type: ignore[attr-defined] # noqa: SLF001 - asyncio has no public way
