@@ -15,8 +15,9 @@ exact: integers of any size, sums of DOUBLE that are not rounded, multisets of v
 | sums     | exact sums, and counts                   | subtract          | SUM, AVG, variances, regressions,|
 |          |                                          |                   | bits by place                    |
 | extreme  | a value; the whole is a multiset of them | remove the value  | MIN, MAX, a row by ORDER BY      |
-| multiset | the values, each with its weight         | remove the values | DISTINCT, MODE, percentiles,     |
-|          |                                          |                   | arrays with ORDER BY             |
+| multiset | the values, each with its weight         | remove the values | MODE, percentiles, arrays with   |
+|          |                                          |                   | ORDER BY                         |
+| set      | the same; weights do not show            | remove the values | DISTINCT                         |
 | sequence | the rows in the total order              | none              | FIRST, LAST, arrays, Python      |
 
 Combining the partial of an idempotent aggregate twice changes nothing.
@@ -24,7 +25,6 @@ Combining the partial of an idempotent aggregate twice changes nothing.
 
 from __future__ import annotations
 
-import enum
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.expression import AggregateFunction
@@ -37,21 +37,10 @@ if TYPE_CHECKING:
     from fsql.compiler.expression import AggregateCall
 
 
-class Partial(enum.Enum):
-    """The kind of state that represents the rows of a part of a group."""
-
-    COUNTS = "counts"
-    SUMS = "sums"
-    EXTREME = "extreme"
-    MULTISET = "multiset"
-    SEQUENCE = "sequence"
-
-
 @dataclass(frozen=True, slots=True)
 class Algebra:
-    """The laws that a partial and its `combine` obey; `combine` is associative, with an identity, for all."""
+    """The laws that `combine` obeys, besides those for all: it is associative, and has an identity."""
 
-    partial: Partial
     commutative: bool = True
     invertible: bool = True
     idempotent: bool = False
@@ -62,11 +51,12 @@ class Algebra:
         return self.commutative
 
 
-_COUNTS: Final = Algebra(Partial.COUNTS)
-_SUMS: Final = Algebra(Partial.SUMS)
-_EXTREME: Final = Algebra(Partial.EXTREME, idempotent=True)
-_MULTISET: Final = Algebra(Partial.MULTISET)
-_SEQUENCE: Final = Algebra(Partial.SEQUENCE, commutative=False, invertible=False)
+_COUNTS: Final = Algebra()
+_SUMS: Final = Algebra()
+_EXTREME: Final = Algebra(idempotent=True)
+_SET: Final = Algebra(idempotent=True)
+_MULTISET: Final = Algebra()
+_SEQUENCE: Final = Algebra(commutative=False, invertible=False)
 
 _F = AggregateFunction
 ALGEBRAS: Final[Mapping[AggregateFunction, Algebra]] = {
@@ -93,8 +83,8 @@ def algebra_of(call: AggregateCall) -> Algebra:
         return _SEQUENCE
     if call.function in {_F.FIRST_VALUE, _F.LAST_VALUE} and call.directions:
         return _EXTREME
-    if call.function is _F.ARRAY_AGG and (call.directions or call.distinct):
-        return _MULTISET
-    if call.distinct and algebra.merges:
+    if call.distinct and (algebra.merges or call.function is _F.ARRAY_AGG):
+        return _SET
+    if call.function is _F.ARRAY_AGG and call.directions:
         return _MULTISET
     return algebra

@@ -62,8 +62,7 @@ class SlicesKernel(AggregateKernel):
             marks_replacements=False,
             closings=self._open_slices,
         )
-        self._open_slices.bind(self._table, self._key_types)
-        self._open_slices.freed = self._clear_totals  # type: ignore[method-assign]
+        self._open_slices.bind(self._table, self._key_types, self._clear_totals)
         self._totals: list[Merging] = [merging(call) for call in self._calls]
 
     def _clear_totals(self, keys: Ints) -> None:

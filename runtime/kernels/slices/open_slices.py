@@ -28,7 +28,7 @@ from fsql.runtime.kernels.keyed.steps import StateColumn
 from fsql.runtime.order import stable_order, starts_of_runs
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     import pyarrow as pa
 
@@ -116,9 +116,11 @@ class OpenSlices(Closings):
         self._next_of_active: int | None = None
         self._staged_slots: list[Ints] = []
 
-    def bind(self, table: SlotTable, key_types: Sequence[pa.DataType]) -> None:
-        """Set the table of the slots; `key_types` are those of its keys."""
-        self._table, self._key_types = table, key_types
+    def bind(
+        self, table: SlotTable, key_types: Sequence[pa.DataType], freed: Callable[[Ints], None]
+    ) -> None:
+        """Set the table of the slots, and the types of its keys; `freed` takes keys without slices."""
+        self._table, self._key_types, self._freed = table, key_types, freed
 
     @property
     def partition_types(self) -> Sequence[pa.DataType]:
@@ -287,11 +289,8 @@ class OpenSlices(Closings):
             self._set_active(self._active[~np.isin(self._active, gone)])
             self.keys.free(gone)
             self.keys.recycle(self.keys.take_retired())
-            self.freed(gone)
+            self._freed(gone)
         return gone
-
-    def freed(self, keys: Ints) -> None:
-        """Do nothing: the kernel replaces this to clear the running totals of keys."""
 
 
 def _integers(column: pa.Array) -> Ints:

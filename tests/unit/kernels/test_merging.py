@@ -92,6 +92,29 @@ def test_partials_combine_to_the_whole(call: AggregateCall) -> None:
         _check(call, random)
 
 
+IDEMPOTENT = [call for call in calls() if algebra_of(call).idempotent]
+
+
+@pytest.mark.parametrize("call", IDEMPOTENT, ids=name)
+def test_combining_twice_changes_nothing_of_idempotent_aggregates(call: AggregateCall) -> None:
+    random = Random(name(call))
+    assert call.argument is not None
+    for _ in range(20):
+        values = [random.choice(VALUES[call.argument.type]) for _ in range(3)]
+        partials = accumulator(call, append_only=True, shown=False)
+        partials.grow(1)
+        rows = np.zeros(len(values), np.int64)
+        partials.add(column(call, values), None, steps_of(rows, starts_of_runs(rows)))
+        total = merging(call)
+        total.grow(1)
+        twice = np.zeros(2, np.int64)
+        steps = steps_of(twice, starts_of_runs(np.arange(2)))
+        after = total.add_partials(partials, twice, np.ones(2, np.int64), steps)
+        once, again = after.array.to_pylist()
+        assert repr(once) == repr(again), values
+        assert _failed(after.failed, 0) == _failed(after.failed, 1), values
+
+
 def _check(call: AggregateCall, random: Random) -> None:
     pool = (None,) if call.argument is None else VALUES[call.argument.type]
     parts: list[list[Value]] = [
