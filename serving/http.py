@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 import uvicorn
 from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Route
 
@@ -39,7 +40,7 @@ from fsql.serving.openapi import description
 
 if TYPE_CHECKING:
     import ssl
-    from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+    from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
     from concurrent.futures import Executor
 
     from starlette.requests import Request
@@ -103,8 +104,8 @@ class Endpoints:
         async def guarded(request: Request) -> Response:
             if not self._has_token(request):
                 headers = {"WWW-Authenticate": 'Bearer realm="fsql"'}
-                problem = {"code": "", "message": "the token of the server is needed"}
-                return JSONResponse({"error": problem}, 401, headers)
+                helps = ("send it in a header: Authorization: Bearer TOKEN",)
+                return _refusal(401, "the token of the server is needed", helps, headers)
             try:
                 return await endpoint(request)
             except FsqlError as error:
@@ -197,8 +198,8 @@ class Endpoints:
         start = None if after is None else position_of(after)
         result = request.path_params["result"]
         if self._streams >= STREAMS_MAX:
-            problem = {"code": "", "message": f"{STREAMS_MAX} clients follow changes already"}
-            return JSONResponse({"error": problem}, 503, {"Retry-After": "5"})
+            message = f"{STREAMS_MAX} clients follow changes already"
+            return _refusal(503, message, ("try again later",), {"Retry-After": "5"})
         subscription = await self._in_thread(lambda: Subscription(job, result, start))
         return StreamingResponse(
             self._events(subscription),
@@ -268,7 +269,9 @@ class HttpServer:
             message = f"the server cannot listen on {host}:{port}: {error.strerror or error}"
             helps = ("choose another port: --postgres-port, --http-port",)
             raise FsqlError([Diagnostic("E674", message, helps=helps)]) from None
-        app = Starlette(routes=self._endpoints.routes())
+        app = Starlette(
+            routes=self._endpoints.routes(), exception_handlers={HTTPException: _on_no_route}
+        )
         config = uvicorn.Config(
             app,
             lifespan="off",
@@ -329,9 +332,23 @@ async def _body(request: Request) -> dict[str, Any]:
 
 
 def _error_answer(error: FsqlError) -> Response:
-    code = error.diagnostics[0].code
-    status = next((status for known, status in _STATUS.items() if code == known), 400)
+    status = _STATUS.get(error.diagnostics[0].code, 400)
     return JSONResponse({"error": _problem(error)}, status)
+
+
+def _refusal(
+    status: int, message: str, helps: tuple[str, ...], headers: Mapping[str, str] | None = None
+) -> Response:
+    """Return the answer to a request that reaches no endpoint."""
+    error = FsqlError([Diagnostic("E676", message, helps=helps)])
+    return JSONResponse({"error": _problem(error)}, status, headers)
+
+
+async def _on_no_route(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    message = f"{request.method} {request.url.path[:200]}: {error.detail}"
+    helps = ("GET /openapi.json lists the requests",)
+    return _refusal(error.status_code, message, helps, error.headers)
 
 
 def _problem(error: FsqlError) -> dict[str, Any]:

@@ -128,6 +128,7 @@ IN_NO_CASE = {
     "I901": "a bug; tests/cli/test_errors.py makes one",
     "I902": "a bug; tests/unit/dataflow/test_invariants.py makes some",
     "E675": "a position of a client; tests/unit/results/test_log.py has it",
+    "E676": "a client over HTTP; tests/serving/test_http.py has it",
     "E672": "a query on a running job; tests/serving/test_answers.py has it",
     "E673": "a query on a running job; tests/serving/test_answers.py has it",
     "E674": "a server; tests/serving/test_serve_command.py has it",

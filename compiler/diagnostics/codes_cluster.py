@@ -342,4 +342,11 @@ CLUSTER_ROWS: Final[tuple[Row, ...]] = (
         "Give a position as it was received; begin without one to get the rows that the result has.",
         "fsql query orders 'SELECT * FROM totals' --at-least 5  # which is not a position",
     ),
+    (
+        "E676",
+        "request is not answered",
+        "The token is missing or wrong, nothing has this address, or too many clients follow changes.",
+        "Send the header `Authorization: Bearer TOKEN`; `GET /openapi.json` lists the addresses.",
+        "curl http://127.0.0.1:8433/jobs  # without the token",
+    ),
 )

@@ -136,8 +136,12 @@ def journals(directory: Path) -> list[Path]:
 def frame_parts(kind: Frame, payload: bytes | pa.Buffer) -> list[memoryview]:
     """Return the bytes of a frame, in pieces."""
     content = memoryview(payload).cast("B")
-    head = _FRAME.pack(_MAGIC, kind, len(content), xxhash.xxh3_64_intdigest(content))
+    head = _FRAME.pack(_MAGIC, kind, len(content), _digest(kind, content))
     return [memoryview(head), content]
+
+
+def _digest(kind: int, content: memoryview) -> int:
+    return xxhash.xxh3_64_intdigest(content, seed=kind)
 
 
 def header_parts(header: Header) -> list[memoryview]:
@@ -197,7 +201,7 @@ class FrameReader:
                 if len(buffered) < _FRAME.size + length:
                     return
             payload = memoryview(buffered)[at + _FRAME.size : at + _FRAME.size + length]
-            if xxhash.xxh3_64_intdigest(payload) != digest:
+            if _digest(kind, payload) != digest:
                 return
             self.offset += _FRAME.size + length
             yield Frame(kind), payload

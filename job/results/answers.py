@@ -6,6 +6,7 @@ one position; it reads nothing else.
 
 from __future__ import annotations
 
+import re
 import time
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -16,7 +17,7 @@ from fsql.compiler.diagnostics import Diagnostic, FsqlError, Label
 from fsql.compiler.parser import parse_script
 from fsql.compiler.records import dataclass
 from fsql.compiler.syntax.rewrite import records
-from fsql.compiler.text.source import SourceText
+from fsql.compiler.text.source import SourceText, Span
 from fsql.job.compilation import compile_job
 from fsql.job.memory import Memory, MemorySink
 from fsql.job.planning import RunOptions
@@ -43,6 +44,15 @@ _CONNECTORS: Final = frozenset({"memory", "one_row"})
 _HIDDEN: Final = "order of the answer "
 """How the names of columns begin by which an answer is only sorted."""
 _RUN: Final = RunOptions(workers=1)
+WRITING_WORDS: Final = frozenset(
+    {
+        *("alter", "analyze", "call", "cluster", "comment", "copy", "create", "delete"),
+        *("do", "drop", "grant", "import", "insert", "lock", "merge", "refresh"),
+        *("reindex", "revoke", "security", "truncate", "update", "vacuum"),
+    }
+)
+"""The first words of statements that write or declare, whether or not this language has them."""
+_FIRST_WORD: Final = re.compile(r"(?:\s+|--[^\n]*\n|/\*.*?\*/)*([A-Za-z]+)", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,8 +145,7 @@ def _answer_by_engine(results: JobResults, query: str, limits: Limits) -> Answer
     sink = MemorySink()
     memory = Memory("\n".join(schema.declaration for schema in schemas), rows, sink)
     asked, hidden = _sorted(source, limits)
-    compiled = compile_job(Script(asked, {}, NOWHERE, memory=memory))
-    _check_reads_results_only(compiled)
+    compiled = _compiled(results, asked, memory)
     columns = result_columns(compiled)
     converting = ResultRows(columns, order_of_result(compiled))
     releases = list(_releases(compiled, sink, limits))
@@ -158,10 +167,26 @@ def describe(results: JobResults, query: str) -> Schema:
     schemas = [results.schema(table) for table in _tables_of(results, source)]
     declarations = "\n".join(schema.declaration for schema in schemas)
     asked, hidden = _sorted(source, Limits())
-    compiled = compile_job(Script(asked, {}, NOWHERE, memory=Memory(declarations, {})))
-    _check_reads_results_only(compiled)
+    compiled = _compiled(results, asked, Memory(declarations, {}))
     columns = result_columns(compiled)
     return columns[: len(columns) - hidden]
+
+
+def _compiled(results: JobResults, asked: SourceText, memory: Memory) -> Compiled:
+    """Compile a query over the results that it names; an unknown table is told with all that there are.
+
+    Raises:
+        FsqlError: for errors in the query; E672.
+    """
+    try:
+        compiled = compile_job(Script(asked, {}, NOWHERE, memory=memory))
+    except FsqlError as error:
+        if error.diagnostics[0].code != "E201":
+            raise
+        declarations = "\n".join(schema.declaration for schema in results.tables())
+        compiled = compile_job(Script(asked, {}, NOWHERE, memory=Memory(declarations, {})))
+    _check_reads_results_only(compiled)
+    return compiled
 
 
 class _Sorted(NamedTuple):
@@ -217,13 +242,17 @@ def _tables_of(results: JobResults, source: SourceText) -> list[str]:
     Raises:
         FsqlError: E672, if it is not one SELECT over results.
     """
-    script = parse_script(source)
+    try:
+        script = parse_script(source)
+    except FsqlError:
+        # What the parser would advise, such as INSERT INTO for DELETE, cannot be done here either.
+        first = _FIRST_WORD.match(source.text)
+        if first is None or first[1].lower() not in WRITING_WORDS:
+            raise
+        raise _not_select_error(source, Span(*first.span(1))) from None
     statements = script.statements
     if len(statements) != 1 or not isinstance(statements[0], syntax.SelectStatement):
-        span = statements[0].span if statements else script.span
-        message = "a running job is asked by one SELECT; nothing is written and declared"
-        helps = ("change what the job does with `fsql deploy`",)
-        raise FsqlError([Diagnostic("E672", message, Label(span), helps=helps)], source)
+        raise _not_select_error(source, statements[0].span if statements else script.span)
     words = set()
     for record in records(statements[0]):
         if isinstance(record, syntax.TableReference) and (record.is_file or record.hints):
@@ -233,6 +262,12 @@ def _tables_of(results: JobResults, source: SourceText) -> list[str]:
             words.add(record.name.casefold())
     names = [schema.table for schema in results.tables()]
     return [name for name in names if name.casefold() in words]
+
+
+def _not_select_error(source: SourceText, span: Span) -> FsqlError:
+    message = "a running job is asked by one SELECT; nothing is written or declared"
+    helps = ("change what the job does with `fsql deploy`",)
+    return FsqlError([Diagnostic("E672", message, Label(span), helps=helps)], source)
 
 
 def _check_reads_results_only(compiled: Compiled) -> None:

@@ -6,6 +6,8 @@ import enum
 import re
 from typing import Final, NamedTuple
 
+from fsql.job.results.answers import WRITING_WORDS
+
 
 class Command(enum.Enum):
     """The kinds of statements."""
@@ -43,35 +45,7 @@ _FIRST: Final = {
     "unlisten": Command.IGNORED,
     "savepoint": Command.IGNORED,
     "release": Command.IGNORED,
-    **dict.fromkeys(
-        (
-            *(
-                "alter",
-                "analyze",
-                "call",
-                "cluster",
-                "comment",
-                "copy",
-                "create",
-                "delete",
-                "do",
-                "drop",
-            ),
-            *(
-                "grant",
-                "import",
-                "insert",
-                "lock",
-                "merge",
-                "refresh",
-                "reindex",
-                "revoke",
-                "security",
-            ),
-            *("truncate", "update", "vacuum"),
-        ),
-        Command.WRITE,
-    ),
+    **dict.fromkeys(WRITING_WORDS, Command.WRITE),
 }
 _COMMENT: Final = re.compile(r"\s+|--[^\n]*(?:\n|$)|/\*.*?\*/", re.DOTALL)
 _PIECE: Final = re.compile(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from fsql.compiler.diagnostics import FsqlError
-from fsql.job.results.answers import Limits, answer
+from fsql.job.results.answers import Limits, answer, describe
 from fsql.job.results.job_results import JobResults
 from fsql.job.results.key_query import read_key_query
 from fsql.tests.serving.written_log import Log
@@ -115,6 +115,38 @@ def test_what_is_no_query_of_results_is_refused(results: JobResults, query: str,
     with pytest.raises(FsqlError) as error:
         answer(results, query, LIMITS)
     assert error.value.diagnostics[0].code == code
+
+
+@pytest.mark.parametrize(
+    "query", ["DELETE FROM best", "-- all\nUPDATE best SET n = 1", "INSERT best"]
+)
+def test_writing_is_refused_without_advice_to_write(results: JobResults, query: str) -> None:
+    with pytest.raises(FsqlError) as error:
+        answer(results, query, LIMITS)
+    [found] = error.value.diagnostics
+    assert (found.code, found.message, found.helps) == (
+        "E672",
+        "a running job is asked by one SELECT; nothing is written or declared",
+        ("change what the job does with `fsql deploy`",),
+    )
+
+
+def test_a_table_that_is_no_result_is_told_with_those_that_are(results: JobResults) -> None:
+    for query in ("SELECT * FROM nope", "SELECT * FROM best JOIN nope ON TRUE"):
+        for ask in (
+            lambda query=query: answer(results, query, LIMITS),
+            lambda query=query: describe(results, query),
+        ):
+            with pytest.raises(FsqlError) as error:
+                ask()
+            [found] = error.value.diagnostics
+            assert (found.message, found.notes) == (
+                'table "nope" does not exist',
+                ("tables: best, other",),
+            )
+    with pytest.raises(FsqlError) as error:
+        answer(results, "SELECT * FROM bst", LIMITS)
+    assert error.value.diagnostics[0].helps == ('a table with a similar name exists: "best"',)
 
 
 def test_limits_hold(results: JobResults) -> None:

@@ -50,7 +50,8 @@ def test_a_query_is_answered_as_json_and_as_arrow(client: httpx.Client, served: 
 @pytest.mark.parametrize(
     ("body", "status", "code"),
     [
-        ({"query": "DELETE"}, 400, "FSQL-E101"),
+        ({"query": "SELEC"}, 400, "FSQL-E101"),
+        ({"query": "DELETE"}, 400, "FSQL-E672"),
         ({"query": "SELECT * FROM '/etc/passwd'"}, 400, "FSQL-E672"),
         ({"query": 5}, 400, "FSQL-E672"),
         ([], 400, "FSQL-E672"),
@@ -75,7 +76,16 @@ def test_all_but_health_needs_the_token(served: Served, token: str) -> None:
     with httpx.Client(base_url=base, headers={"Authorization": token}, timeout=60) as client:
         assert client.get("/health").json() == {"status": "ok"}
         for path in ("/metrics", "/jobs", "/jobs/bids/results", "/jobs/bids/results/best/changes"):
-            assert client.get(path).status_code == 401
+            refused = client.get(path)
+            assert (refused.status_code, refused.json()["error"]) == (
+                401,
+                {
+                    "code": "FSQL-E676",
+                    "message": "the token of the server is needed",
+                    "notes": [],
+                    "helps": ["send it in a header: Authorization: Bearer TOKEN"],
+                },
+            )
         assert ask(client, query="SELECT 1 AS one").status_code == 401
 
 
@@ -122,6 +132,30 @@ def test_jobs_results_and_figures_are_listed(client: httpx.Client, served: Serve
     assert 'fsql_result_rows{job="bids",result="other"} 0\n' in text
     assert "# TYPE fsql_results_age_seconds gauge\n" in text
     assert served.lines == []
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status", "message"),
+    [
+        ("GET", "/nope", 404, "GET /nope: Not Found"),
+        ("DELETE", "/jobs", 405, "DELETE /jobs: Method Not Allowed"),
+    ],
+)
+def test_requests_without_an_endpoint_are_answered_as_other_errors(
+    client: httpx.Client, method: str, path: str, status: int, message: str
+) -> None:
+    answer = client.request(method, path)
+    assert (answer.status_code, answer.json()) == (
+        status,
+        {
+            "error": {
+                "code": "FSQL-E676",
+                "message": message,
+                "notes": [],
+                "helps": ["GET /openapi.json lists the requests"],
+            }
+        },
+    )
 
 
 def test_every_route_is_described(client: httpx.Client) -> None:

@@ -71,6 +71,20 @@ def test_a_log_that_was_cut_anywhere_has_whole_bundles(tmp_path: Path, cut: int)
     assert rows_of(results) == {"a": 1, "b": 2}
 
 
+@pytest.mark.parametrize("kind", [0, 2, 3, 9])
+def test_a_frame_whose_kind_is_damaged_does_not_count(tmp_path: Path, kind: int) -> None:
+    log = Log(tmp_path)
+    log.write(0, [(0, "a", 1)])
+    log.store.close()
+    [segment] = segments(tmp_path / "positions" / "insert-t")
+    data = bytearray(segment.path.read_bytes())
+    last = data.rindex(b"FSQR") + 4
+    data[last] = kind if kind != data[last] else 1
+    segment.path.write_bytes(data)
+    assert JobResults(tmp_path).refresh().root == START
+    assert Log(tmp_path, epoch=2).position == START
+
+
 def test_an_incomplete_bundle_does_not_count(tmp_path: Path) -> None:
     log = Log(tmp_path)
     log.write(0, [(0, "a", 1)])
