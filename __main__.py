@@ -5,13 +5,13 @@ import sys
 
 _OBJECTS_BETWEEN_COLLECTIONS = 100_000
 """While modules are imported, nothing that is made is garbage; collections would take 50 ms."""
-_INTERRUPTED = 130  # `exit_codes.INTERRUPTED`: nothing else is imported out here
+INTERRUPTED = 130  # `exit_codes.INTERRUPTED`: nothing else is imported out here
 
 
 def main() -> None:
     """Carry out the command line."""
-    gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS)
     try:
+        gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS)
         from fsql.runtime.hidden_pandas import hide_pandas
 
         hide_pandas()
@@ -19,9 +19,10 @@ def main() -> None:
             _hide_secrets()
         from fsql.cli import main as command
         from fsql.console.forked_commands import OWN_PROCESS
+
+        command(prog_name="fsql", obj=OWN_PROCESS)
     except KeyboardInterrupt:
-        sys.exit(_INTERRUPTED)
-    command(prog_name="fsql", obj=OWN_PROCESS)
+        sys.exit(INTERRUPTED)
 
 
 def _hide_secrets() -> None:

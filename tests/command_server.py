@@ -252,14 +252,20 @@ def _main(descriptor: int) -> None:
         "fsql commands of tests"
     )  # its first call must come before any change of the environment
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # it is for the tests
+    # In a fork an interrupt waits until the command begins.
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     hide_pandas()
     for name in _MODULES:
         importlib.import_module(name)
     show_pandas()
     gc.freeze()
     if _serve(socket.socket(fileno=descriptor)) is not None:
-        from fsql.__main__ import main
+        from fsql.__main__ import INTERRUPTED, main
 
+        try:
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+        except KeyboardInterrupt:
+            sys.exit(INTERRUPTED)
         main()
 
 

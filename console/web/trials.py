@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 TRIALS_MAX: Final = 6
 LINE_BYTES_MAX: Final = 16 << 20
-_END_SECONDS: Final = 2.0
+_POLL_SECONDS: Final = 0.01
 
 
 class TooManyTrialsError(Exception):
@@ -95,12 +95,15 @@ def _line(message: dict[str, Any]) -> bytes:
 
 
 async def end(process: asyncio.subprocess.Process) -> None:
-    """Kill a process if it runs, and close the pipes to it, also while the request is cancelled."""
+    """Kill a process if it runs, and close the pipes to it when it has ended, also if that is cancelled."""
     with suppress(ProcessLookupError):
         process.kill()
-    try:
-        with suppress(TimeoutError):
-            async with asyncio.timeout(_END_SECONDS):
-                await process.wait()
-    finally:
-        process._transport.close()  # type: ignore[attr-defined] # noqa: SLF001 - asyncio has no public way
+    cancelled = None
+    while process.returncode is None:
+        try:
+            await asyncio.sleep(_POLL_SECONDS)  # `process.wait` also waits until its pipes are read
+        except asyncio.CancelledError as error:
+            cancelled = error
+    process._transport.close()  # type: ignore[attr-defined] # noqa: SLF001 - asyncio has no public way
+    if cancelled is not None:
+        raise cancelled
