@@ -10,6 +10,7 @@ import os
 import select
 import threading
 import time
+from abc import ABC, abstractmethod
 from collections import deque
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final, Generic, Protocol, TypeVar
@@ -39,7 +40,7 @@ class Pending(Protocol):
 PendingT = TypeVar("PendingT", bound=Pending)
 
 
-class BundleWriter(Generic[PendingT]):
+class BundleWriter(ABC, Generic[PendingT]):
     """Stores the bundles that it is handed, and returns their ends as acknowledgements."""
 
     def __init__(self, name: str, rows_max: int) -> None:
@@ -62,13 +63,13 @@ class BundleWriter(Generic[PendingT]):
         """Start the thread."""
         self._thread.start()
 
+    @abstractmethod
     def store(self, bundles: list[PendingT]) -> None:
         """Store bundles, and their last position, in the thread.
 
         Raises:
             Exception: one that `failure_of` knows.
         """
-        raise NotImplementedError
 
     def failure_of(self, error: Exception) -> SinkLostError | FsqlError:
         """Return the error of a sink whose bundles could not be stored."""
