@@ -25,6 +25,7 @@ from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.compiler.records import dataclass
 from fsql.connectors.postgres.captured_table import CapturedTable, Declared
 from fsql.connectors.postgres.client import (
+    SET_PARAMETERS,
     Database,
     failed_error,
     is_passing,
@@ -56,11 +57,6 @@ _ENDING_SECONDS: Final = 0.2
 """The same, while the end of the input is waited for."""
 _RETRY_SECONDS: Final = 1.0
 _BATCH_BYTES: Final = 1 << 18
-_PARAMETERS: Final = (
-    "SET TimeZone = 'UTC'; SET DateStyle = 'ISO, YMD'; SET IntervalStyle = 'postgres';"
-    " SET extra_float_digits = 3; SET bytea_output = 'hex'; SET statement_timeout = 0;"
-    " SET idle_in_transaction_session_timeout = 0"
-)
 _KEEPALIVE: Final = struct.Struct("!qqb").unpack_from
 _STATUS: Final = struct.Struct("!cqqqqb").pack
 _DATA_AT: Final = 25
@@ -74,8 +70,7 @@ class Range(NamedTuple):
     last: tuple[str, ...] | None
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(NamedTuple):
     """How far a table has been read.
 
     All transactions that end at or before `end` are read, and the first `changes` changes of the one after
@@ -192,7 +187,7 @@ class ChangeStream:
 
     def pass_to(self, position: int) -> None:
         """Continue at a position, `passed`, before which there are no further changes."""
-        self.place = _changed(self.place, end=position)
+        self.place = self.place._replace(end=position)
 
     def confirm(self, position: int) -> None:
         """Tell the server that everything before a position need not be sent again."""
@@ -244,7 +239,7 @@ class _Session:
             self._table = CapturedTable(self._statements, capture.database, capture.table, code)
             self._publish(code)
             self._replication = capture.database.connect(name, replication="database")
-            Command(self._replication, _PARAMETERS).answer(60.0)
+            Command(self._replication, SET_PARAMETERS).answer(60.0)
         except BaseException:
             self.close()
             raise
@@ -348,7 +343,7 @@ class _Session:
     def _of_this_table(self, place: Place) -> Place:
         number = self._table.server.oid
         if place.relation in {0, number}:
-            return place if place.relation else _changed(place, relation=number)
+            return place if place.relation else place._replace(relation=number)
         message = (
             f"table {self.capture.table.name} of the database is another one than was read before"
         )
@@ -407,7 +402,7 @@ class _Session:
         if self.capture.from_latest and self.capture.lasting:
             found = self.slot()
             assert found is not None
-            return b"", _changed(place, copied=True, end=found[1])
+            return b"", place._replace(copied=True, end=found[1])
         if self._copy is None:
             return b"", self._begin_copy(place, seconds)
         lines: list[bytes] = []
@@ -424,8 +419,8 @@ class _Session:
         if not lines and self._copy.ended:
             self._end_copy()
             ranges = (*ranges[:-1], ranges[-1]._replace(last=None))
-            return b"", _changed(place, ranges=ranges, copied=True, end=ranges[0].position)
-        return b"".join(lines), _changed(place, ranges=ranges)
+            return b"", place._replace(ranges=ranges, copied=True, end=ranges[0].position)
+        return b"".join(lines), place._replace(ranges=ranges)
 
     def _begin_copy(self, place: Place, seconds: float) -> Place:
         """Begin to copy the rows after the last key, in a new snapshot."""
@@ -440,7 +435,7 @@ class _Session:
         self._command = None
         position, snapshot = _number(answer[1]), answer[2]
         if self.capture.from_latest:
-            return _changed(place, copied=True, end=position)
+            return place._replace(copied=True, end=position)
         ranges = tuple(each for each in place.ranges if each.last is not None)
         if ranges and not self.capture.table.key:
             raise self._no_key_error()
@@ -448,7 +443,7 @@ class _Session:
         self._statements.execute(f"SET TRANSACTION SNAPSHOT '{snapshot}'")
         after = ranges[-1].last if ranges else None
         self._copy = CopyStream(self._statements, self._table.copy_statement(after))
-        return _changed(place, ranges=(*ranges, Range(position, None)))
+        return place._replace(ranges=(*ranges, Range(position, None)))
 
     def _no_key_error(self) -> FsqlError:
         message = (
@@ -525,7 +520,7 @@ class _Session:
             case Commit(end):
                 self._commit = None
                 if end > place.end:
-                    return b"", _changed(place, end=end, changes=0)
+                    return b"", place._replace(end=end, changes=0)
             case Relation(relation=number) if number == place.relation:
                 self._table.on_relation(message)
             case Change(relation=number) if number == place.relation:
@@ -542,7 +537,7 @@ class _Session:
         self._index += 1
         if self._commit < place.end or self._index <= place.changes:
             return b"", place
-        return line_of(), _changed(place, changes=self._index)
+        return line_of(), place._replace(changes=self._index)
 
     def _event(self, change: Change, place: Place) -> bytes:
         if len(place.ranges) <= 1:
@@ -581,24 +576,6 @@ class _Session:
     def is_at(self, place: Place, position: int) -> bool:
         """Return whether everything before a position was read."""
         return place.copied and max(place.end, self.passed(place) or 0) >= position
-
-
-def _changed(
-    place: Place,
-    *,
-    ranges: tuple[Range, ...] | None = None,
-    copied: bool | None = None,
-    end: int | None = None,
-    changes: int | None = None,
-    relation: int | None = None,
-) -> Place:
-    return Place(
-        place.ranges if ranges is None else ranges,
-        place.copied if copied is None else copied,
-        place.end if end is None else end,
-        place.changes if changes is None else changes,
-        place.relation if relation is None else relation,
-    )
 
 
 def _number(position: str) -> int:

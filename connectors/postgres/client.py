@@ -42,6 +42,7 @@ _PARAMETERS: Final = (
     ("idle_in_transaction_session_timeout", "0"),
 )
 """What texts of values depend on, and what a role may have set that would end long statements."""
+SET_PARAMETERS: Final = "; ".join(f"SET {name} = '{value}'" for name, value in _PARAMETERS)
 _PASSWORDS: Final = re.compile(r"pass(word|wd)?$", re.IGNORECASE)
 _FULL_DISK: Final = "53100"
 _PASSING: Final = ("08", "40", "53", "57", "58", "XX")
@@ -130,17 +131,11 @@ class Database:
         )
         try:
             if "replication" not in parameters:
-                self.set_parameters(connection)
+                connection.execute(SET_PARAMETERS)
         except BaseException:
             connection.close()
             raise
         return connection
-
-    def set_parameters(self, connection: psycopg.Connection[Any]) -> None:
-        """Set what the texts of values depend on."""
-        calls = ", ".join("set_config(%s, %s, false)" for _ in _PARAMETERS)
-        values = [part for pair in _PARAMETERS for part in pair]
-        connection.execute(f"SELECT {calls}", values)
 
 
 def database_of(settings: Settings, context: ConnectorContext) -> Database:

@@ -35,7 +35,6 @@ class CopyStream:
         Raises:
             psycopg.Error: if the server refuses the statement, or the connection is lost.
         """
-        pq = self._client.pq
         if not self.flowing and not self._begin(seconds):
             return None
         if self.ended:
@@ -49,7 +48,6 @@ class CopyStream:
                 return None
             if attempt or not self._wait(seconds):
                 return None
-        assert pq is not None
         return None
 
     def send(self, data: bytes) -> None:

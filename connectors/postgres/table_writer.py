@@ -33,7 +33,6 @@ _ROWS_MAX: Final = 100_000
 """A transaction begins no further bundle when it has so many rows."""
 _STAGE: Final = "pg_temp.fsql_rows"
 _DELETED: Final = "fsql deleted"
-_CLOSE_SECONDS: Final = 5.0
 
 
 class PendingRows(NamedTuple):
