@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
     from fsql.connectors.live.front_log import LogWriter
 
-_AGAIN_SECONDS: Final = 5.0
 _PASS_SECONDS: Final = 10.0
 """How often it is recorded that changes of other tables were passed over."""
 
@@ -62,6 +61,9 @@ class CaptureInflow:
         self._log_end = 0
         """The length that the log has when everything that was read is in it."""
         self._rest = b""
+        self._torn: CapturePiece | None = None
+        """A piece that the log has the beginning of, until all of it has come again; its events so far."""
+        self._again = b""
         self._pass_at = 0.0
         self._unconfirmed: deque[tuple[int, int]] = deque()
         """Positions of the server, each with the length of a log that has everything before it."""
@@ -102,9 +104,7 @@ class CaptureInflow:
             start = self._piece(
                 log.length if torn is None else torn.start, b"", place if torn is None else before
             )
-            if torn is not None:
-                self._rest = self._read_again(torn)[log.length - torn.start :]
-                self._log_end = torn.stop
+            self._torn = torn
             self._rewrite([start] if torn is None else [start, torn])
         log.before_flush.append(self._journal.sync)
 
@@ -114,6 +114,10 @@ class CaptureInflow:
         Raises:
             FsqlError: E535, if the server refuses; E536, if changes are lost.
         """
+        if self._torn is not None:
+            self._read_again(self._torn, seconds)
+            if not self._rest:
+                return None
         if not self._rest:
             self._confirm()
             self._shorten_journal()
@@ -209,27 +213,24 @@ class CaptureInflow:
             torn, ranges=(*ranges[:-1], ranges[-1]._replace(last=event.key)), copied=False
         ).place
 
-    def _read_again(self, torn: CapturePiece) -> bytes:
-        """Return the events of a piece, of which the log has only the beginning.
+    def _read_again(self, torn: CapturePiece, seconds: float) -> None:
+        """Read on in a piece of which the log has only the beginning; when all of it is there, take the rest.
 
         Raises:
-            FsqlError: E535 or E536, if they do not come again.
+            FsqlError: E535 or E536, if its events do not come again.
         """
-        parts: list[bytes] = []
-        size = 0
-        while size < torn.size:
-            parts.append(self._stream.read(torn.size - size, _AGAIN_SECONDS))
-            size += len(parts[-1])
-        self._stream_is_at(torn, size)
-        return b"".join(parts)
-
-    def _stream_is_at(self, torn: CapturePiece, size: int) -> None:
-        if size != torn.size:
+        assert self._log is not None
+        self._again += self._stream.read(torn.size - len(self._again), seconds)
+        if len(self._again) > torn.size or (self._stream.ended and len(self._again) < torn.size):
             message = (
                 f"changes of table {self._capture.table.name} that were read do not come again"
             )
             helps = ("start the job again, with an empty state directory and another slot",)
             raise FsqlError([Diagnostic("E536", message, helps=helps)])
+        if len(self._again) == torn.size:
+            self._rest = self._again[self._log.length - torn.start :]
+            self._log_end = torn.stop
+            self._torn, self._again = None, b""
 
     def _slot_exists_error(self) -> FsqlError:
         slot = self._capture.slot

@@ -486,9 +486,8 @@ class _Session:
                 self._status_at = 0.0 if is_due else self._status_at
                 continue
             line, place = self._on_message(data[_DATA_AT:], place)
-            if line:
-                lines.append(line)
-                size += len(line)
+            lines.append(line)
+            size += max(len(line), len(data))  # nothing may come but changes of other tables
         return b"".join(lines), place
 
     def _begin_stream(self, place: Place) -> CopyStream:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from itertools import repeat
 from random import Random
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +15,8 @@ from fsql.compiler.diagnostics import FsqlError
 from fsql.compiler.schema import Column
 from fsql.compiler.sqltypes import BIGINT, STRING
 from fsql.connectors.postgres.captured_table import UNAVAILABLE
-from fsql.tests.postgres.captures import COLUMNS, Capturing, stored, table_of
+from fsql.connectors.postgres.change_stream import ChangeStream
+from fsql.tests.postgres.captures import COLUMNS, LARGE, Capturing, stored, table_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -163,6 +165,46 @@ def test_events_of_each_kind(tmp_path: Path, url: str, connection: psycopg.Conne
         '{"op":"d","before":{"k":3},"after":null}',
         '{"op":"t"}',
     ]
+
+
+def test_a_job_does_not_wait_for_torn_events_before_it_reads(
+    tmp_path: Path, url: str, connection: psycopg.Connection[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The server may be gone: a job that starts can be stopped meanwhile."""
+    job = copied(Capturing(tmp_path, url))
+    connection.execute("INSERT INTO t VALUES (1, 'a', 'b'), (2, 'c', 'd')")
+    while not job.step(share=0.7):
+        pass
+    read = ChangeStream.read
+    answers: Iterator[bool] = iter([False, False])
+
+    def read_late(self: ChangeStream, bytes_max: int, seconds: float) -> bytes:
+        return read(self, bytes_max, seconds) if next(answers) else b""
+
+    monkeypatch.setattr(ChangeStream, "read", read_late)
+    job.start()
+    assert job.inflow.read(LARGE, 0.0) is None
+    assert job.inflow.read(LARGE, 0.0) is None
+    answers = repeat(object=True)
+    rows = table_of(carried(job, 2))
+    job.close()
+    assert rows == {1: {"k": 1, "v": "a", "long": "b"}, 2: {"k": 2, "v": "c", "long": "d"}}
+
+
+def test_a_read_ends_although_only_other_tables_change(
+    tmp_path: Path, url: str, connection: psycopg.Connection[Any]
+) -> None:
+    """A publication may have several tables; their changes count as bytes that were read."""
+    connection.execute("CREATE TABLE other (n int, s text)")
+    connection.execute("CREATE PUBLICATION p FOR TABLE t, other")
+    job = copied(Capturing(tmp_path, url))
+    connection.execute("INSERT INTO other SELECT n, repeat('x', 50) FROM generate_series(1, 100) n")
+    connection.execute("INSERT INTO t VALUES (1)")
+    reads = 0
+    while not (job.inflow.read(500, 10.0) or b""):
+        reads += 1
+    job.close()
+    assert reads >= 100 * 50 // 500
 
 
 def test_a_new_job_may_begin_with_the_first_change(
