@@ -176,7 +176,7 @@ a transaction are consecutive, each at a position of its own.
 |---|---|
 | job or machine is killed | it continues with the same rows |
 | server is killed, frozen, or not reached | the job waits, says so, and connects again |
-| TRUNCATE | `FSQL-E524`, a malformed row: delete the rows instead, or start a new job |
+| TRUNCATE | `FSQL-E528`, a malformed row: delete the rows instead, or start a new job |
 | a column is added | it is ignored |
 | the type of a column changes | values are read as before; one that does not fit is a malformed row |
 | a column is dropped or renamed | `FSQL-E535`: start a new job |
