@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.compiler.records import dataclass
-from fsql.connectors import paths
+from fsql.connectors.properties import properties_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-    from pathlib import Path
     from types import ModuleType
 
     from confluent_kafka import (
@@ -137,41 +136,17 @@ def topic_of(settings: Settings, context: ConnectorContext) -> Topic:
     Raises:
         FsqlError: E531 or E533, if the file of properties cannot be read; E534, if it is not valid.
     """
-    named = settings.optional("properties")
     return Topic(
         settings.text("servers"),
         settings.text("topic"),
         settings.text("start") == "latest",
         settings.text("ends") == "latest",
-        {} if named is None else _read_properties(context.resolve(named)),
+        properties_of(settings, context, _may_be_set),
     )
 
 
-def _read_properties(path: Path) -> dict[str, str]:
-    try:
-        text = path.read_text("utf-8")
-    except OSError as error:
-        raise paths.open_error("E531", path, error) from None
-    except UnicodeDecodeError:
-        raise _properties_error(path, 1, "the file is not UTF-8") from None
-    found: dict[str, str] = {}
-    for number, line in enumerate(text.splitlines(), 1):
-        if not line.strip() or line.lstrip().startswith("#"):
-            continue
-        name, equals, value = (part.strip() for part in line.partition("="))
-        if not equals:
-            raise _properties_error(path, number, "a line is NAME=VALUE")
-        if name in _LOADS_CODE or not (name in _NAMES or name.startswith(_PREFIXES)):
-            raise _properties_error(path, number, f"property '{name}' cannot be set here")
-        if name in found:
-            raise _properties_error(path, number, f"property '{name}' is set more than once")
-        found[name] = value
-    return found
-
-
-def _properties_error(path: Path, line: int, reason: str) -> FsqlError:
-    helps = ("see the option in the documentation: fsql connectors kafka",)
-    return FsqlError([Diagnostic("E534", f'"{path}", line {line}: {reason}', helps=helps)])
+def _may_be_set(name: str) -> bool:
+    return name not in _LOADS_CODE and (name in _NAMES or name.startswith(_PREFIXES))
 
 
 def topic_partitions(

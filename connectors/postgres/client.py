@@ -8,12 +8,11 @@ from urllib.parse import parse_qs, urlsplit
 
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.compiler.records import dataclass
-from fsql.connectors import paths
+from fsql.connectors.properties import properties_of
 from fsql.runtime.sink import SinkDiskError, SinkLostError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from pathlib import Path
     from types import ModuleType
     from typing import Any
 
@@ -144,7 +143,6 @@ def database_of(settings: Settings, context: ConnectorContext) -> Database:
     Raises:
         FsqlError: E531 or E533, if the file of properties cannot be read; E534, if an option is not valid.
     """
-    psycopg_module()
     url = settings.text("url")
     parts = urlsplit(url)
     if parts.scheme not in {"postgres", "postgresql"}:
@@ -162,8 +160,8 @@ def database_of(settings: Settings, context: ConnectorContext) -> Database:
         )
         helps = (in_file, in_environment)
         raise FsqlError([Diagnostic("E534", message, helps=helps)])
-    named = settings.optional("properties")
-    return Database(url, {} if named is None else _read_properties(context.resolve(named)))
+    psycopg_module()
+    return Database(url, properties_of(settings, context, _NAMES.__contains__))
 
 
 _NAMES: Final = frozenset(
@@ -175,33 +173,6 @@ _NAMES: Final = frozenset(
         "ssl_min_protocol_version", "ssl_max_protocol_version", "options",
     }
 )  # fmt: skip
-
-
-def _read_properties(path: Path) -> dict[str, str]:
-    try:
-        text = path.read_text("utf-8")
-    except OSError as error:
-        raise paths.open_error("E531", path, error) from None
-    except UnicodeDecodeError:
-        raise _properties_error(path, 1, "the file is not UTF-8") from None
-    found: dict[str, str] = {}
-    for number, line in enumerate(text.splitlines(), 1):
-        if not line.strip() or line.lstrip().startswith("#"):
-            continue
-        name, equals, value = (part.strip() for part in line.partition("="))
-        if not equals:
-            raise _properties_error(path, number, "a line is NAME=VALUE")
-        if name not in _NAMES:
-            raise _properties_error(path, number, f"property '{name}' cannot be set here")
-        if name in found:
-            raise _properties_error(path, number, f"property '{name}' is set more than once")
-        found[name] = value
-    return found
-
-
-def _properties_error(path: Path, line: int, reason: str) -> FsqlError:
-    helps = ("see the option in the documentation: fsql connectors postgres",)
-    return FsqlError([Diagnostic("E534", f'"{path}", line {line}: {reason}', helps=helps)])
 
 
 def table_name(text: str) -> TableName:
