@@ -13,7 +13,7 @@ from fsql.compiler.logical import operators
 from fsql.compiler.records import dataclass
 from fsql.job.compilation import compile_job
 from fsql.job.functions import functions_of
-from fsql.job.input_warnings import input_diagnostics, unkept_rows
+from fsql.job.input_warnings import input_diagnostics, output_diagnostics, unkept_rows
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -60,7 +60,12 @@ def check_script(script: Script) -> ScriptCheck:
     except FsqlError as error:
         return ScriptCheck(error.source or script.source, error.diagnostics, ())
     facts = tuple(_facts(insert) for insert in result.job.inserts)
-    found = (*result.warnings, *input_diagnostics(result), *unkept_rows(result))
+    found = (
+        *result.warnings,
+        *input_diagnostics(result),
+        *output_diagnostics(result),
+        *unkept_rows(result),
+    )
     return ScriptCheck(script.source, found, facts, functions_of(result.job))
 
 

@@ -31,10 +31,11 @@ from fsql.connectors.file.wrapped import file_of
 from fsql.connectors.settings import settings_of
 from fsql.formats.json.time_units import time_units_of
 from fsql.job.option_spans import locate_errors, option_span
+from fsql.job.sinks import check_sinks
 from fsql.job.sources import check_sources
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from fsql.compiler.logical import Insert, Plan, Table
     from fsql.compiler.schema import Column
@@ -47,8 +48,8 @@ if TYPE_CHECKING:
 
 _PASSING: Final = {"E531", "E543"}
 """Codes of errors that may be resolved before the job runs."""
-_LASTING: Final = {"E539"}
-"""Codes of errors that inputs of this kind have whenever the job runs."""
+_LASTING: Final = {"E534", "E539"}
+"""Codes of errors that the job has whenever it runs: options that are not valid, and kinds of inputs."""
 _FIRST_BYTES: Final = 1 << 16
 _FIRST_ROWS: Final = 100
 _FILES_MAX: Final = 8
@@ -67,8 +68,17 @@ _FROM_NUMBERS: Final = {
 
 def input_diagnostics(compiled: Compiled) -> list[Diagnostic]:
     """Return errors about inputs, and warnings about those that may exist only when the job runs."""
+    return _found_by(check_sources, compiled)
+
+
+def output_diagnostics(compiled: Compiled) -> list[Diagnostic]:
+    """Return errors about the options of outputs, and warnings about files that these name."""
+    return _found_by(check_sinks, compiled)
+
+
+def _found_by(check: Callable[[Compiled], None], compiled: Compiled) -> list[Diagnostic]:
     try:
-        check_sources(compiled)
+        check(compiled)
     except FsqlError as error:
         return [
             replace(each, code="W501") if each.code in _PASSING else each

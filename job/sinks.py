@@ -117,6 +117,19 @@ def shard_consumers(
     return {number: _existing_since(each, since) for number, each in shards.items()}
 
 
+def check_sinks(compiled: Compiled) -> None:
+    """Check the options of the tables that are written; nothing is opened or written.
+
+    Raises:
+        FsqlError: the errors of `open_sink`.
+    """
+    for insert in compiled.job.inserts:
+        sink = insert.sink
+        shard = None if sink.shards is None else 0
+        with locate_errors(compiled.syntax, sink.name, "path"):
+            open_sink(sink, compiled.script.base_directory, shard=shard)
+
+
 def standard_outputs(compiled: Compiled) -> list[SinkTable]:
     """Return the table that writes standard output, if there is one.
 

@@ -46,6 +46,43 @@ def test_a_password_in_the_url_is_refused(tmp_path: Path, url: str) -> None:
         f"CREATE TABLE w (a INT) WITH ('connector' = 'postgres', 'table' = 'w', 'url' = '{url}');\n"
         "INSERT INTO w SELECT 1;"
     )
-    result = fsql("run", "-q", script)
-    assert result.err.startswith("error[FSQL-E534]: option 'url' has a password")
-    assert "hunter2" not in result.err
+    for command in ("check", "run"):
+        result = fsql(command, "-q", script)
+        assert result.code != 0
+        assert result.err.startswith("error[FSQL-E534]: option 'url' has a password")
+        assert "hunter2" not in result.err
+
+
+def test_a_password_in_the_url_of_a_table_that_is_read_is_refused(tmp_path: Path) -> None:
+    script = tmp_path / "job.sql"
+    script.write_text(
+        "CREATE TABLE t (a INT, PRIMARY KEY (a) NOT ENFORCED) WITH ('connector' = 'postgres', 'slot' = 's',"
+        " 'table' = 't', 'url' = 'postgresql://me:hunter2@h/db');\nSELECT * FROM t;"
+    )
+    for command in ("check", "run"):
+        result = fsql(command, "-q", script)
+        assert result.code != 0
+        assert result.err.startswith("error[FSQL-E534]: option 'url' has a password")
+        assert "hunter2" not in result.err
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("password", "line 1: a line is NAME=VALUE"),
+        ("# host\nhost=other", "line 2: property 'host' cannot be set here"),
+        ("user=a\nuser=b", "line 2: property 'user' is set more than once"),
+    ],
+)
+def test_properties_that_are_not_valid(tmp_path: Path, text: str, reason: str) -> None:
+    (tmp_path / "db.properties").write_text(text)
+    script = tmp_path / "job.sql"
+    script.write_text(
+        "CREATE TABLE w (a INT) WITH ('connector' = 'postgres', 'table' = 'w', 'url' = 'postgresql://h/db',"
+        " 'properties' = 'db.properties');\nINSERT INTO w SELECT 1;"
+    )
+    result = fsql("check", "-q", script)
+    assert result.code == 1
+    path = tmp_path / "db.properties"
+    assert result.err.startswith(f'error[FSQL-E534]: "{path}", {reason}\n')
+    assert "help: see the option in the documentation: fsql connectors postgres\n" in result.err
