@@ -120,22 +120,6 @@ def test_a_table_that_is_appended_to_has_each_change_once(tmp_path: Path, url: s
     execute(url, "SELECT pg_drop_replication_slot('appended')")
 
 
-def test_a_truncation_is_a_malformed_row(tmp_path: Path, url: str) -> None:
-    execute(url, "CREATE TABLE t (k int PRIMARY KEY, v text); INSERT INTO t VALUES (1, 'a')")
-    source = PAIR.format(
-        name="t", options=f"{options(url, 't')}, 'slot' = 'cut', 'ends' = 'latest'"
-    )
-    target = PAIR.format(name="w", options=f"{options(url, 'w')}, 'create' = 'true'")
-    script = script_of(tmp_path, f"{source}{target}INSERT INTO w SELECT * FROM t;")
-    state = ("--state", tmp_path / "state")
-    assert fsql("run", "-q", *state, script) == (0, "", "")
-    execute(url, "TRUNCATE t")
-    result = fsql("run", "-q", *state, script)
-    assert said(result.err).startswith("error[FSQL-E528]: ")
-    assert execute(url, "TABLE w") == [(1, "a")]
-    execute(url, "SELECT pg_drop_replication_slot('cut')")
-
-
 @pytest.mark.parametrize(
     ("made", "declared", "error"),
     [
