@@ -10,6 +10,7 @@
 | `Table` | rows with an event time |
 | `udf`, `udf([…], returns)` | declares the types of a function that scripts can call |
 | `udtf([…], columns)`, `udaf([…], returns, state=…)` | declare those of table and of aggregate functions |
+| `program(state=…, columns=[…], tag=…)` | declares a program, which scripts run with `RUN` |
 """
 
 # No import here: with `python -m fsql` the working directory is still on the path of modules.
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from fsql.job.results.running_job import RunningJob
     from fsql.job.session import Plan, Session
     from fsql.job.udf import udaf, udf, udtf
+    from fsql.programs.declaration import program
 
     _default = Session()
 
@@ -68,6 +70,7 @@ __all__ = [
     "Table",
     "attach",
     "compile",
+    "program",
     "run",
     "sql",
     "udaf",
@@ -111,6 +114,8 @@ def __getattr__(name: str) -> object:
         return getattr(import_module("fsql.job.session").Session(), name)
     if name == "attach":
         return import_module("fsql.deployment.attach").attach
+    if name == "program":
+        return import_module("fsql.programs.declaration").program
     if name in _MODULES:
         return getattr(import_module(f"fsql.job.{_MODULES[name]}"), name)
     raise AttributeError(f"module 'fsql' has no attribute {name!r}")
