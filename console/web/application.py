@@ -237,10 +237,11 @@ class Application:
         return _json(await asyncio.to_thread(editing.words))
 
     async def scripts(self, request: Request) -> Response:
-        """Return the names of the scripts of the directory."""
+        """Return the names of the scripts of the directory, and of its files with rows."""
         del request
         names = await asyncio.to_thread(editing.scripts, self._directory)
-        return _json({"directory": str(self._directory), "scripts": names})
+        files = await asyncio.to_thread(editing.data_files, self._directory)
+        return _json({"directory": str(self._directory), "scripts": names, "files": files})
 
     async def script(self, request: Request) -> Response:
         """Return one of them."""

@@ -35,6 +35,15 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 SCRIPTS_MAX: Final = 200
+FILES_MAX: Final = 200
+DATA_FORMATS: Final = {
+    ".jsonl": "json",
+    ".ndjson": "json",
+    ".json": "json",
+    ".csv": "csv",
+    ".parquet": "parquet",
+}
+"""The formats of files with which a script can begin, by the ends of their names."""
 SCRIPT_BYTES_MAX: Final = 256 << 10
 DEPLOY_SECONDS: Final = 55.0
 _SCRIPT_NAME: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_. -]{0,80}\.sql")
@@ -114,6 +123,16 @@ def scripts(directory: Path) -> list[str]:
     """Return the names of the scripts of a directory."""
     found = (path.name for path in directory.glob("*.sql") if path.is_file())
     return sorted(name for name in found if _SCRIPT_NAME.fullmatch(name))[:SCRIPTS_MAX]
+
+
+def data_files(directory: Path) -> list[Fields]:
+    """Return the files of a directory with which a script can begin, and the formats of their names."""
+    found = (
+        {"name": path.name, "format": DATA_FORMATS[path.suffix]}
+        for path in directory.iterdir()
+        if path.suffix in DATA_FORMATS and not path.name.startswith(".") and path.is_file()
+    )
+    return sorted(found, key=lambda file: file["name"])[:FILES_MAX]
 
 
 def script_text(directory: Path, name: str) -> Fields:

@@ -123,6 +123,7 @@ def test_no_page_is_wider_than_its_window(page: Page, width: int) -> None:
     for name in ("Operators", "History", "Rows not taken", "Log", "Script", "Graph"):
         page.get_by_role("link", name=name).click()
         expect(page.locator(".panel").first).to_be_visible()
+        expect(page.locator('.tabs [aria-current="page"]')).to_be_in_viewport()
         assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
 
 
@@ -163,3 +164,28 @@ def test_a_query_is_written_drawn_and_changed(page: Page, served: ServedPage) ->
     result.get_by_role("button", name="Keep in Plots").click()
     page.get_by_role("link", name="Plots").click()
     expect(page.locator(".kept .count")).to_have_text("50.0 k points")
+
+
+def test_a_file_of_ones_own_is_drawn_while_it_grows(page: Page, served: ServedPage) -> None:
+    expect.set_options(timeout=WAIT_MS)
+    own = served.path.parent / "2 own's rows.jsonl"
+    own.write_text('{"at": "2026-01-01T00:00:00Z", "value": 1}\n')
+    page.get_by_role("link", name="Write").click()
+    page.get_by_role("combobox", name="Script").select_option(label=own.name)
+    expect(page.locator(".problems").get_by_role("heading")).to_have_text("valid")
+    page.get_by_role("button", name="Run").click()
+    result = page.get_by_role("region", name="Result")
+    expect(result.get_by_role("status")).to_have_text("1 row read, 1 row released")
+    result.get_by_role("button", name="Plot").click()
+    expect(result.locator(".count")).to_have_text("1 point")
+    with own.open("a") as file:
+        file.write('{"at": "2026-01-01T00:00:01Z", "value": 3}\n')
+    expect(result.locator(".count")).to_have_text("2 points")
+
+
+def test_a_healthy_job_says_nothing(page: Page) -> None:
+    page.get_by_role("link", name="clicks").click()
+    expect(page.locator("h1 .pill")).to_have_text("running")
+    expect(page.locator(".tile")).to_have_count(5)
+    expect(page.locator(".node.source .load")).to_contain_text("rows/s")
+    assert "not released yet" not in (page.locator("main").text_content() or "")

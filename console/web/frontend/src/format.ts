@@ -27,6 +27,11 @@ export function seconds(value: number | null | undefined): string {
   return `${Math.round(value / 86_400)} d`;
 }
 
+/** A number of things: "1 row", "12.0 k rows". */
+export function counted(value: number, one: string, several = `${one}s`): string {
+  return `${short(value)} ${value === 1 ? one : several}`;
+}
+
 export function bytes(value: number | null | undefined): string {
   if (value === null || value === undefined) return "–";
   const units = ["B", "KiB", "MiB", "GiB", "TiB"];

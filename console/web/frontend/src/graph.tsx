@@ -1,15 +1,25 @@
 // The graph of a job: boxes in layers, from left to right, or downwards where the page is narrow.
 
 import { useEffect, useRef, useState } from "preact/hooks";
-import { bytes, percent, seconds, short } from "./format";
+import { bytes, counted, percent, seconds, short } from "./format";
 import type { Job, Statistics } from "./jobs_data";
 import { Bar } from "./parts";
 import { type Graph, type GraphNode, type Plan, graphOf } from "./plan";
 
-const WIDTH = 232;
+const WIDTH_MAX = 232;
+const WIDTH_MIN = 176;
 const HEIGHT = 132;
-const ACROSS = 74;
+const ACROSS_MAX = 74;
+const ACROSS_MIN = 36;
 const DOWN = 22;
+
+/** Widths of the boxes and of the space between them: as wide as fit; beyond that, the graph is scrolled. */
+function widths(layers: number, available: number): { width: number; across: number } {
+  const gaps = Math.max(1, layers - 1);
+  const across = Math.max(ACROSS_MIN, Math.min(ACROSS_MAX, Math.floor((available - layers * WIDTH_MAX) / gaps)));
+  const width = Math.max(WIDTH_MIN, Math.min(WIDTH_MAX, Math.floor((available - (layers - 1) * across) / layers)));
+  return { width, across };
+}
 
 interface Load {
   rows: number | null;
@@ -24,7 +34,7 @@ function loadOf(node: GraphNode, statistics: Statistics | null): Load {
     if (fronts.length === 0) return { rows: null, busy: null, facts: [] };
     const lag = Math.max(...fronts.map((front) => front.lag_seconds));
     const blocked = Math.max(...fronts.map((front) => front.blocked));
-    const facts = [`${fronts.length} split${fronts.length === 1 ? "" : "s"}`, `lag ${seconds(lag)}`];
+    const facts = [counted(fronts.length, "split"), `lag ${seconds(lag)}`];
     if (blocked > 0.01) facts.push(`blocked ${percent(blocked)}`);
     return { rows: fronts.reduce((sum, front) => sum + front.rows_per_second, 0), busy: null, facts };
   }
@@ -33,7 +43,7 @@ function loadOf(node: GraphNode, statistics: Statistics | null): Load {
   const fold = statistics.folds.find((each) => each.operator === node.operator);
   const waiting = statistics.disorder.filter((each) => each.operator === node.operator).reduce((sum, each) => sum + each.waiting, 0);
   const facts: string[] = [];
-  if (fold) facts.push(`${short(fold.state_rows)} rows, ${bytes(fold.state_bytes)}`);
+  if (fold) facts.push(`${counted(fold.state_rows, "row")}, ${bytes(fold.state_bytes)}`);
   if (waiting >= 1) facts.push(`${short(waiting)} waiting`);
   if (fold?.redone && fold.redone > 0.001) facts.push(`${percent(fold.redone)} recomputed`);
   return { rows: cost?.rows_per_second ?? null, busy: cost?.busy ?? null, facts };
@@ -46,7 +56,7 @@ export function holds(node: GraphNode, job: Job): boolean {
 
 function Box({ node, job, statistics, style }: { node: GraphNode; job: Job; statistics: Statistics | null; style: Record<string, string> }) {
   const load = loadOf(node, statistics);
-  const holder = holds(node, job);
+  const holder = job.process !== null && holds(node, job);
   const idle = holder && (job.held_seconds ?? 0) >= 5;
   const kinds = { source: "source", fold: node.policy ?? "fold", sink: "sink" };
   return (
@@ -80,9 +90,10 @@ function Box({ node, job, statistics, style }: { node: GraphNode; job: Job; stat
 export function GraphView({ plan, job, statistics }: { plan: Plan; job: Job; statistics: Statistics | null }) {
   const graph = graphOf(plan);
   const frame = useRef<HTMLDivElement>(null);
-  const [narrow, setNarrow] = useState(false);
+  const [available, setAvailable] = useState(1000);
+  const narrow = available < 560;
   useEffect(() => {
-    const observer = new ResizeObserver((entries) => setNarrow((entries[0]?.contentRect.width ?? 1000) < 560));
+    const observer = new ResizeObserver((entries) => setAvailable(entries[0]?.contentRect.width ?? 1000));
     if (frame.current) observer.observe(frame.current);
     return () => observer.disconnect();
   }, []);
@@ -93,7 +104,7 @@ export function GraphView({ plan, job, statistics }: { plan: Plan; job: Job; sta
         <p class="muted">{job.min_time ? `min time ${job.min_time}` : "no min time yet"}{job.held_by ? `, held by ${job.held_by}` : ""}</p>
       </header>
       <div class="graph" ref={frame} tabIndex={0} role="region" aria-label="Graph of operators">
-        {narrow ? <Column graph={graph} job={job} statistics={statistics} /> : <Layers graph={graph} job={job} statistics={statistics} />}
+        {narrow ? <Column graph={graph} job={job} statistics={statistics} /> : <Layers graph={graph} job={job} statistics={statistics} available={available} />}
       </div>
     </section>
   );
@@ -109,14 +120,15 @@ function Column({ graph, job, statistics }: { graph: Graph; job: Job; statistics
   );
 }
 
-function Layers({ graph, job, statistics }: { graph: Graph; job: Job; statistics: Statistics | null }) {
+function Layers({ graph, job, statistics, available }: { graph: Graph; job: Job; statistics: Statistics | null; available: number }) {
+  const { width: boxWidth, across } = widths(graph.layers.length, available);
   const rows = Math.max(...graph.layers.map((layer) => layer.length));
   const height = rows * (HEIGHT + DOWN) - DOWN;
-  const width = graph.layers.length * (WIDTH + ACROSS) - ACROSS;
+  const width = graph.layers.length * (boxWidth + across) - across;
   const place = (node: GraphNode) => {
     const layer = graph.layers[node.layer]!;
     const own = layer.length * (HEIGHT + DOWN) - DOWN;
-    return { x: node.layer * (WIDTH + ACROSS), y: (height - own) / 2 + node.row * (HEIGHT + DOWN) };
+    return { x: node.layer * (boxWidth + across), y: (height - own) / 2 + node.row * (HEIGHT + DOWN) };
   };
   const byId = new Map(graph.nodes.map((node) => [node.id, node]));
   return (
@@ -124,7 +136,7 @@ function Layers({ graph, job, statistics }: { graph: Graph; job: Job; statistics
       <svg width={width} height={height} aria-hidden="true">
         {graph.edges.map((edge) => {
           const [from, to] = [place(byId.get(edge.from)!), place(byId.get(edge.to)!)];
-          const [x1, y1, x2, y2] = [from.x + WIDTH, from.y + HEIGHT / 2, to.x - 5, to.y + HEIGHT / 2];
+          const [x1, y1, x2, y2] = [from.x + boxWidth, from.y + HEIGHT / 2, to.x - 5, to.y + HEIGHT / 2];
           const middle = (x1 + x2) / 2;
           return (
             <g key={`${edge.from} ${edge.to}`}>
@@ -138,7 +150,7 @@ function Layers({ graph, job, statistics }: { graph: Graph; job: Job; statistics
       <ol>
         {graph.nodes.map((node) => {
           const { x, y } = place(node);
-          return <Box key={node.id} node={node} job={job} statistics={statistics} style={{ left: `${x}px`, top: `${y}px`, width: `${WIDTH}px`, height: `${HEIGHT}px` }} />;
+          return <Box key={node.id} node={node} job={job} statistics={statistics} style={{ left: `${x}px`, top: `${y}px`, width: `${boxWidth}px`, height: `${HEIGHT}px` }} />;
         })}
       </ol>
     </div>

@@ -4,10 +4,10 @@ import { useEffect, useState } from "preact/hooks";
 import { Refused, get, post } from "./api";
 import { bytes, clock, count, day, operator, percent, seconds, short } from "./format";
 import { GraphView } from "./graph";
-import { line, troubles } from "./jobs";
+import { line, loudness, troubles } from "./jobs";
 import type { Job, Jobs, Point, Statistics } from "./jobs_data";
 import { Bar, Callout, Confirm, Empty, Link, Pill, Sentence, Table, Tabs } from "./parts";
-import type { Plan } from "./plan";
+import { type Plan, graphOf } from "./plan";
 
 interface PlanAnswer {
   script: string;
@@ -49,7 +49,7 @@ function Tile({ label, value, unit, children }: { label: string; value: string; 
       <dt>{label}</dt>
       <dd>
         {value}
-        {unit ? <span class="unit">{unit}</span> : null}
+        {unit && value !== "–" ? <span class="unit">{unit}</span> : null}
       </dd>
       {children ? <dd class="plot">{children}</dd> : null}
     </div>
@@ -67,13 +67,13 @@ function Tiles({ job, history }: { job: Job; history: Point[] }) {
       <Tile label="Rows out" value={job.rates ? short(job.rates.rows_out) : "–"} unit="/s">
         {line(history, 2, "rows out per second, last 5 minutes")}
       </Tile>
-      <Tile label="Behind" value={known ? seconds((counters.behind_us ?? 0) / 1e6) : "–"}>
+      <Tile label="Behind" value={known && job.process !== null ? seconds((counters.behind_us ?? 0) / 1e6) : "–"}>
         {line(history, 3, "seconds behind, last 5 minutes", "--warm")}
       </Tile>
       <Tile label="Latency p50 / p99" value={job.latency ? `${seconds(job.latency.median)} / ${seconds(job.latency.p99)}` : "–"}>
         {line(history, 6, "p99 latency, last 5 minutes", "--warm")}
       </Tile>
-      <Tile label="State" value={known ? short(counters.rows_state) : "–"} unit=" rows">
+      <Tile label="State" value={known ? short(counters.rows_state) : "–"} unit={counters.rows_state === 1 ? " row" : " rows"}>
         {line(history, 4, "rows of state, last 5 minutes")}
       </Tile>
     </dl>
@@ -106,13 +106,15 @@ function Facts({ job }: { job: Job }) {
   );
 }
 
-function Operators({ statistics }: { statistics: Statistics | null }) {
+function Operators({ statistics, plan }: { statistics: Statistics | null; plan: Plan | null }) {
   if (statistics === null) return <Empty title="No statistics yet">Workers write them every few seconds.</Empty>;
   const intervals = [...new Set(statistics.workers.map((row) => row.interval))].sort((a, b) => a - b);
   const workers = [...new Set(statistics.workers.map((row) => row.worker))].sort((a, b) => a - b);
   const busyOf = (worker: number, interval: number) => statistics.workers.find((row) => row.worker === worker && row.interval === interval)?.busy ?? null;
   const newest = intervals.at(-1) ?? 0;
   const heavy = [...statistics.heavy].sort((a, b) => b.share - a.share).slice(0, 12);
+  const titles = new Map((plan === null ? [] : graphOf(plan).nodes).map((node) => [node.operator, node.title]));
+  const named = (id: string) => titles.get(id) ?? operator(id);
   const source = `${statistics.collector}, ${statistics.age === 0 ? "newest" : `${statistics.age} intervals old`}`;
   return (
     <div class="grid">
@@ -125,7 +127,7 @@ function Operators({ statistics }: { statistics: Statistics | null }) {
       <Table caption="Operators" note={`statistics: ${source}`} heads={["operator", ["rows/s", "number"], "busy", ["a row", "number"], ["a call", "number"], ["rows out/in", "number"]]}>
         {[...statistics.costs].sort((a, b) => b.busy - a.busy).map((row) => (
           <tr key={row.operator}>
-            <th scope="row">{operator(row.operator)}</th>
+            <th scope="row">{named(row.operator)}</th>
             <td class="number">{count(row.rows_per_second)}</td>
             <td><Bar share={row.busy} label={percent(row.busy)} /></td>
             <td class="number">{seconds(row.seconds_per_row)}</td>
@@ -137,7 +139,7 @@ function Operators({ statistics }: { statistics: Statistics | null }) {
       <Table caption="Frequent keys" heads={["into", "key", "of all rows"]}>
         {heavy.map((row) => (
           <tr key={`${row.operator} ${row.side} ${row.key}`}>
-            <th scope="row">{operator(row.operator)}{row.side ? ", right" : ""}</th>
+            <th scope="row">{named(row.operator)}{row.side ? ", right" : ""}</th>
             <td class="text">{row.key}</td>
             <td><Bar share={row.share} label={percent(row.share)} /></td>
           </tr>
@@ -148,7 +150,7 @@ function Operators({ statistics }: { statistics: Statistics | null }) {
       <Table caption="State" heads={["fold", "policy", ["rows", "number"], ["bytes", "number"], ["waited", "number"], ["recomputed", "number"], ["rewinds/s", "number"]]}>
         {statistics.folds.map((row) => (
           <tr key={row.operator}>
-            <th scope="row">{operator(row.operator)}</th>
+            <th scope="row">{named(row.operator)}</th>
             <td>{row.policy}</td>
             <td class="number">{count(row.state_rows)}</td>
             <td class="number">{bytes(row.state_bytes)}</td>
@@ -471,8 +473,7 @@ export function JobPage({ id, tab, jobs }: { id: string; tab: string; jobs: Jobs
     { name: "log", to: `/jobs/${id}/log`, title: "Log" },
     { name: "script", to: `/jobs/${id}/script`, title: "Script" },
   ];
-  const lines = job.why;
-  const urgent = troubles(job).length > 0;
+  const lines = job.state === "finished" ? job.why : troubles(job);
   return (
     <>
       <header class="title">
@@ -483,7 +484,7 @@ export function JobPage({ id, tab, jobs }: { id: string; tab: string; jobs: Jobs
         <Actions job={job} />
       </header>
       {lines.length ? (
-        <Callout kind={job.state === "failed" ? "error" : urgent && job.state !== "finished" ? "warning" : "note"}>
+        <Callout kind={loudness(job)}>
           {lines.map((text) => <p key={text}><Sentence text={text} /></p>)}
         </Callout>
       ) : null}
@@ -493,7 +494,7 @@ export function JobPage({ id, tab, jobs }: { id: string; tab: string; jobs: Jobs
       {tab === "graph" ? (
         error ? <Callout kind="warning">the plan cannot be read: {error.message}</Callout> : answer ? <GraphView plan={answer.plan} job={job} statistics={jobs.statistics} /> : <p class="muted loading">Compiling …</p>
       ) : null}
-      {tab === "operators" ? <Operators statistics={jobs.statistics} /> : null}
+      {tab === "operators" ? <Operators statistics={jobs.statistics} plan={answer?.plan ?? null} /> : null}
       {tab === "history" ? <History job={job} plan={answer?.plan ?? null} /> : null}
       {tab === "rows" ? <RowsNotTaken job={job} /> : null}
       {tab === "log" ? <Log job={job} /> : null}

@@ -1,16 +1,25 @@
 // The page of all jobs.
 
-import { count, seconds, short } from "./format";
+import { count, counted, seconds, short } from "./format";
 import type { Job, Jobs, Point } from "./jobs_data";
 import { Callout, Command, Empty, Link, Pill, Sentence } from "./parts";
 import { Spark } from "./spark";
 
 const TROUBLE = new Set(["failed", "waiting", "recovering"]);
 
-/** Sentences of a job that ask for something, or null where all is well. */
+const BEHIND_SECONDS = 5;
+
+/** Sentences of a job that ask for something; none where all is well. */
 export function troubles(job: Job): string[] {
   if (TROUBLE.has(job.state)) return job.why;
-  return job.why.filter((line) => !/^(everything that was read|.* (row was|rows were) read and not released)|^all results/.test(line));
+  const behind = (job.counters.behind_us ?? 0) / 1e6 >= BEHIND_SECONDS;
+  return job.why.filter((line) => (behind || !/ (row was|rows were) read and not released/.test(line)) && !/^(everything that was read|all results)/.test(line));
+}
+
+/** How loud the sentences of a job are. */
+export function loudness(job: Job): "note" | "warning" | "error" {
+  if (job.state === "failed") return "error";
+  return job.state === "stopped" || job.state === "finished" ? "note" : "warning";
 }
 
 function metric(label: string, value: string, spark?: preact.JSX.Element | null, hint?: string) {
@@ -30,6 +39,7 @@ export function line(points: Point[], index: 1 | 2 | 3 | 4 | 5 | 6, label: strin
 
 function Card({ job, history }: { job: Job; history: Point[] }) {
   const known = Object.keys(job.counters).length > 0;
+  const runs = job.process !== null;
   const behind = (job.counters.behind_us ?? 0) / 1e6;
   const lines = troubles(job);
   return (
@@ -40,20 +50,20 @@ function Card({ job, history }: { job: Job; history: Point[] }) {
         </h2>
         <Pill state={job.state} />
         <p class="muted">
-          {job.workers} worker{job.workers === 1 ? "" : "s"}
+          {counted(job.workers, "worker")}
           {job.auto ? ", adapts itself" : ""}
         </p>
       </div>
       <dl class="metrics">
         {metric("Rows in", job.rates ? `${short(job.rates.rows_in)}/s` : "–", line(history, 1, "rows in per second, last 5 minutes"), known ? `${count(job.counters.rows_in)} in all` : undefined)}
         {metric("Rows out", job.rates ? `${short(job.rates.rows_out)}/s` : "–", line(history, 2, "rows out per second, last 5 minutes"), known ? `${count(job.counters.rows_out)} in all` : undefined)}
-        {metric("Behind", known ? seconds(behind) : "–", line(history, 3, "seconds behind, last 5 minutes", "--warm"), "age of the oldest row that was read and not released")}
+        {metric("Behind", known && runs ? seconds(behind) : "–", line(history, 3, "seconds behind, last 5 minutes", "--warm"), "age of the oldest row that was read and not released")}
         {metric("Latency p50 / p99", job.latency ? `${seconds(job.latency.median)} / ${seconds(job.latency.p99)}` : "–", line(history, 6, "p99 latency, last 5 minutes", "--warm"))}
-        {metric("State", known ? `${short(job.counters.rows_state)} rows` : "–")}
-        {metric("Snapshot", job.snapshot_age_seconds === null ? "none yet" : `${seconds(job.snapshot_age_seconds)} ago`, null, `${count(job.counters.snapshots)} snapshots, ${count(job.counters.recoveries)} recoveries`)}
+        {metric("State", known ? counted(job.counters.rows_state ?? 0, "row") : "–")}
+        {metric("Snapshot", job.snapshot_age_seconds === null ? "none yet" : `${seconds(job.snapshot_age_seconds)} ago`, null, `${counted(job.counters.snapshots ?? 0, "snapshot")}, ${counted(job.counters.recoveries ?? 0, "recovery", "recoveries")}`)}
       </dl>
       {lines.length > 0 ? (
-        <Callout kind={job.state === "failed" ? "error" : TROUBLE.has(job.state) ? "warning" : "note"}>
+        <Callout kind={loudness(job)}>
           {lines.map((text) => (
             <p key={text}>
               <Sentence text={text} />

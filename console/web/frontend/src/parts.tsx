@@ -85,6 +85,10 @@ export function go(to: string) {
 /** Tabs that are links: each has an address, and arrow keys move between them. */
 export function Tabs({ tabs, now, label }: { tabs: { name: string; to: string; title: string; badge?: string | null }[]; now: string; label: string }) {
   const list = useRef<HTMLElement>(null);
+  useEffect(() => {
+    const shown = list.current?.querySelector<HTMLElement>('[aria-current="page"]');
+    if (list.current && shown) list.current.scrollLeft = shown.offsetLeft - list.current.offsetLeft - 12;
+  }, [now]);
   const onKeyDown = (event: KeyboardEvent) => {
     const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
     if (step === undefined || list.current === null) return;

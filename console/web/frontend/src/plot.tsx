@@ -1,7 +1,7 @@
 // A chart: lines by the points that the server keeps for its pixels, or bars.  Zoom and pan ask the server again.
 
 import { useEffect, useRef, useState } from "preact/hooks";
-import { short } from "./format";
+import { counted, short } from "./format";
 
 export interface LinePlot {
   kind: "line";
@@ -181,7 +181,7 @@ export function Lines({ plot, label, onView }: { plot: LinePlot | null; label: s
   return (
     <figure class="chart">
       <div class="tools">
-        <span class="muted count">{plot ? `${short(plot.count)} points` : ""}</span>
+        <span class="muted count">{plot ? counted(plot.count, "point") : ""}</span>
         <button type="button" class="plain" onClick={() => zoom(0.6)} aria-label="Zoom in" title="Zoom in (+)"><svg viewBox="0 0 16 16" aria-hidden="true"><path d="M8 3v10M3 8h10" /></svg></button>
         <button type="button" class="plain" onClick={() => zoom(1.7)} aria-label="Zoom out" title="Zoom out (−)" disabled={!zoomed}><svg viewBox="0 0 16 16" aria-hidden="true"><path d="M3 8h10" /></svg></button>
         <button type="button" class="plain" onClick={() => ask({ start: null, end: null })} aria-label="Show all" title="Show all (0)" disabled={!zoomed}><svg viewBox="0 0 16 16" aria-hidden="true"><path d="M2.500 6V2.500H6M10 2.500h3.500V6M13.500 10v3.500H10M6 13.500H2.500V10" /></svg></button>

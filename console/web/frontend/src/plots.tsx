@@ -1,7 +1,7 @@
 // The page of kept charts: each is a trial of its own, and runs while it is seen.
 
 import { useEffect, useRef, useState } from "preact/hooks";
-import { short } from "./format";
+import { counted } from "./format";
 import { Callout, Empty, Link } from "./parts";
 import { Bars, Lines } from "./plot";
 import { type Wanted, useTrial } from "./trial";
@@ -21,7 +21,7 @@ function KeptPlot({ wanted, onRemove }: { wanted: Wanted; onRemove: () => void }
     <section class="panel kept">
       <header>
         <h2>{wanted.title}</h2>
-        <p class="muted">{view.y}{view.kind === "line" && view.x ? ` over ${view.x}` : ""}{view.by ? ` by ${view.by}` : ""} · {trial.begun ? `${short(trial.rowsIn)} rows read` : "starting …"}{trial.ended ? `; ${trial.ended}` : ""}</p>
+        <p class="muted">{view.y}{view.kind === "line" && view.x ? ` over ${view.x}` : ""}{view.by ? ` by ${view.by}` : ""} · {trial.begun ? `${counted(trial.rowsIn, "row")} read` : "starting …"}{trial.ended ? `; ${trial.ended}` : ""}</p>
         <button type="button" class="plain" aria-label={`Remove the chart ${wanted.title}`} title="Remove" onClick={onRemove}><svg viewBox="0 0 16 16" aria-hidden="true"><path d="m4 4 8 8M12 4l-8 8" /></svg></button>
       </header>
       {trial.error ? <Callout kind="error">{trial.error.message}</Callout> : null}

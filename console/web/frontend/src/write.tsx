@@ -3,7 +3,7 @@
 import { useCallback, useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { type Diagnostic, get, post } from "./api";
 import { Editor } from "./editor";
-import { bytes, count, seconds, short } from "./format";
+import { bytes, count, counted, seconds, short } from "./format";
 import { Callout, Link } from "./parts";
 import { Bars, Lines } from "./plot";
 import type { Names, TableNames } from "./sql";
@@ -28,8 +28,30 @@ SELECT window_start, AVG(seconds) AS mean, COUNT(*) AS visits
 FROM TUMBLE(visits, at, INTERVAL '1' SECOND)
 GROUP BY window_start, window_end;
 `;
+
+interface DataFile {
+  name: string;
+  format: string;
+}
+
+interface Scripts {
+  directory: string;
+  scripts: string[];
+  files: DataFile[];
+}
+
+/** A script that reads a file, and goes on reading while it grows. */
+export function scriptOfFile(file: DataFile): string {
+  const word = file.name.replace(/\.[^.]*$/, "").toLowerCase().replace(/[^a-z0-9_]+/g, "_");
+  const table = `"${/^[a-z_]/.test(word) ? word : `t_${word}`}"`;
+  const options = ["'connector' = 'file'", `'path' = '${file.name.replace(/'/g, "''")}'`, `'format' = '${file.format}'`];
+  const grows = file.format === "parquet" ? "" : ",\n  'source.monitor-interval' = '1 s'  -- read on while the file grows";
+  return `CREATE TABLE ${table} WITH (\n  ${options.join(", ")}${grows}\n);\n\nSELECT * FROM ${table};\n`;
+}
+
 const DRAFT = "fsql-draft";
 const CHECK_MS = 350;
+const FILE = "file:";
 
 interface Draft {
   name: string;
@@ -79,7 +101,7 @@ function Problems({ checked, checking }: { checked: Checked | null; checking: bo
   if (checked === null) return <p class="muted state">Checking …</p>;
   const errors = checked.diagnostics.filter((each) => each.severity === "error").length;
   const warnings = checked.diagnostics.length - errors;
-  const said = errors ? `${errors} error${errors === 1 ? "" : "s"}` : warnings ? `valid, ${warnings} warning${warnings === 1 ? "" : "s"}` : "valid";
+  const said = errors ? `${counted(errors, "error")}` : warnings ? `valid, ${counted(warnings, "warning")}` : "valid";
   return (
     <section class="panel problems" aria-live="polite">
       <header>
@@ -235,7 +257,7 @@ function Deploy({ script, onClose, onDone }: { script: string; onClose: () => vo
 export function WritePage() {
   const [draft, setDraft] = useState<Draft>(storedDraft);
   const [names, setNames] = useState<Names>({ keywords: [], reserved: [], functions: [] });
-  const [scripts, setScripts] = useState<{ directory: string; scripts: string[] }>({ directory: "", scripts: [] });
+  const [scripts, setScripts] = useState<Scripts>({ directory: "", scripts: [], files: [] });
   const [result, setResult] = useState<number | null>(null);
   const [tab, setTab] = useState<"rows" | "changes" | "plot">("rows");
   const [saved, setSaved] = useState("");
@@ -247,7 +269,7 @@ export function WritePage() {
   const original = useRef(draft.digest ? null : draft.text);
 
   useEffect(() => localStorage.setItem(DRAFT, JSON.stringify(draft)), [draft]);
-  const list = useCallback(() => void get<{ directory: string; scripts: string[] }>("/api/scripts").then(setScripts, () => undefined), []);
+  const list = useCallback(() => void get<Scripts>("/api/scripts").then(setScripts, () => undefined), []);
   useEffect(() => {
     void get<Names>("/api/words").then(setNames, () => undefined);
     list();
@@ -278,8 +300,11 @@ export function WritePage() {
     }
   };
   const open = async (name: string) => {
-    if (name === "") {
-      setDraft({ name: "", text: "", digest: "" });
+    const file = scripts.files.find((each) => name === `${FILE}${each.name}`);
+    if (name === "" || file) {
+      original.current = "";
+      setDraft({ name: "", text: file ? scriptOfFile(file) : "", digest: "" });
+      trial.stop();
       return;
     }
     try {
@@ -304,11 +329,14 @@ export function WritePage() {
           <p class="muted path">{scripts.directory}</p>
         </div>
         <div class="actions">
-          <span class="muted" role="status">{saved || (changed ? "not saved" : "")}</span>
+          <span class="muted said" role="status">{saved || (changed ? "not saved" : "")}</span>
           <label class="select"><span class="hidden">Script</span>
             <select value={draft.name} onChange={(event) => void open(event.currentTarget.value)}>
               <option value="">New script</option>
               {[...new Set([...scripts.scripts, ...(draft.name ? [draft.name] : [])])].sort().map((name) => <option key={name}>{name}</option>)}
+              {scripts.files.length ? (
+                <optgroup label="Read a file">{scripts.files.map((file) => <option key={file.name} value={`${FILE}${file.name}`}>{file.name}</option>)}</optgroup>
+              ) : null}
             </select>
           </label>
           <button type="button" onClick={() => void save()} title="Ctrl+S">Save</button>
@@ -346,10 +374,10 @@ export function WritePage() {
               {trial.operation ? <button type="button" aria-pressed={tab === "changes"} onClick={() => setTab("changes")}>Changes</button> : null}
               <button type="button" aria-pressed={tab === "plot"} disabled={!numbers} onClick={() => { setTab("plot"); if (view) trial.show(view); }}>Plot</button>
             </div>
-            <p class="muted" role="status">{short(trial.rowsIn)} rows read, {short(trial.released)} {trial.operation ? "changes" : "rows"} released{trial.late ? `, ${short(trial.late)} late` : ""}{trial.rejected ? `, ${short(trial.rejected)} rejected` : ""}{trial.ended ? `; ${trial.ended}` : ""}</p>
+            <p class="muted" role="status">{counted(trial.rowsIn, "row")} read, {counted(trial.released, trial.operation ? "change" : "row")} released{trial.late ? `, ${short(trial.late)} late` : ""}{trial.rejected ? `, ${short(trial.rejected)} rejected` : ""}{trial.ended ? `; ${trial.ended}` : ""}</p>
             {tab === "plot" && view ? <PinButton wanted={pin} /> : null}
           </header>
-          {tab === "rows" ? <Rows columns={columns.filter((column) => column.name !== trial.operation)} operation={null} rows={trial.rows} note={trial.rowCount > trial.rows.length ? `${count(trial.rows.length)} of ${count(trial.rowCount)} rows` : `${count(trial.rowCount)} rows`} /> : null}
+          {tab === "rows" ? <Rows columns={columns.filter((column) => column.name !== trial.operation)} operation={null} rows={trial.rows} note={trial.rowCount > trial.rows.length ? `${count(trial.rows.length)} of ${count(trial.rowCount)} rows` : `${count(trial.rowCount)} row${trial.rowCount === 1 ? "" : "s"}`} /> : null}
           {tab === "changes" ? <Rows columns={columns} operation={trial.operation} rows={trial.changes} note="the newest changes first" /> : null}
           {tab === "plot" && view ? (
             <div class="plot-area">
