@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from fsql.compiler.binder.catalog import Catalog
     from fsql.compiler.binder.script import BoundScript
-    from fsql.compiler.binder.source_spans import SourceSpans
+    from fsql.compiler.bound.source_spans import SourceSpans
     from fsql.compiler.connectors import Declarations
     from fsql.compiler.diagnostics import Diagnostic
     from fsql.compiler.inspections import Inspection
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from fsql.compiler.rules.driver import Firing
     from fsql.compiler.surroundings import Surroundings
     from fsql.compiler.syntax import Script
+
 
 _NO_PARAMETERS: Final[Mapping[str, str]] = {}
 

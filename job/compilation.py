@@ -19,7 +19,7 @@ from fsql.job.stages import verify_product
 
 if TYPE_CHECKING:
     from fsql.compiler.binder.catalog import Catalog
-    from fsql.compiler.binder.source_spans import SourceSpans
+    from fsql.compiler.bound.source_spans import SourceSpans
     from fsql.compiler.graph import Graph
     from fsql.compiler.inspections import Inspection
     from fsql.compiler.logical import Job

@@ -11,6 +11,8 @@ from pathlib import Path
 import grimp
 import pytest
 
+from fsql.compiler import logical
+
 ROOT = Path(__file__).resolve().parent.parent
 
 BANNED = {
@@ -62,6 +64,39 @@ NAME_OTHER_SYSTEMS = {
 }
 """The files of the compiler outside of `dialects` that may name another system; the list may only shrink."""
 
+MAKE_OPERATORS_STILL = {
+    "compiler/binder/changelogs/change_source.py",
+    "compiler/binder/changelogs/changelog.py",
+    "compiler/binder/changelogs/to_changelog.py",
+    "compiler/binder/changelogs/whole_changes.py",
+    "compiler/binder/constants.py",
+    "compiler/binder/ddl/time_kinds.py",
+    "compiler/binder/insert.py",
+    "compiler/binder/insert_clauses.py",
+    "compiler/binder/joins/asof_contents.py",
+    "compiler/binder/joins/changed_versions.py",
+    "compiler/binder/joins/join.py",
+    "compiler/binder/joins/lookup_join.py",
+    "compiler/binder/joins/next_rows.py",
+    "compiler/binder/joins/outer_join.py",
+    "compiler/binder/joins/snapshot_join.py",
+    "compiler/binder/joins/temporal_join.py",
+    "compiler/binder/joins/using.py",
+    "compiler/binder/joins/version_views.py",
+    "compiler/binder/joins/versions.py",
+    "compiler/binder/joins/window_join.py",
+    "compiler/binder/limit.py",
+    "compiler/binder/row_patterns/match_recognize.py",
+    "compiler/binder/row_patterns/match_timers.py",
+    "compiler/binder/set_operations.py",
+    "compiler/binder/subqueries/decorrelation.py",
+    "compiler/binder/subqueries/dependent_from.py",
+    "compiler/binder/subqueries/lateral.py",
+    "compiler/binder/tables.py",
+    "compiler/binder/windows/session.py",
+    "compiler/binder/windows/window.py",
+}
+
 
 def sources(pattern: str = "*.py") -> list[Path]:
     listed = subprocess.run(
@@ -104,6 +139,24 @@ def test_the_oracle_shares_nothing_with_what_it_judges() -> None:
     assert found == []
 
 
+def test_the_binder_makes_no_operators_but_in_files_that_wait() -> None:
+    """What the binder resolves, the planner makes operators of; the list may only shrink."""
+    operators = {
+        name
+        for name, value in vars(logical).items()
+        if isinstance(value, type) and issubclass(value, logical.Plan)
+    }
+    make = {
+        str(path.relative_to(ROOT))
+        for path in sources("compiler/binder/*.py")
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Name)
+        and node.func.id in operators
+    }
+    assert make == MAKE_OPERATORS_STILL
+
+
 def test_other_systems_are_named_at_home_only() -> None:
     named = {
         str(path.relative_to(ROOT))
@@ -144,10 +197,11 @@ def test_imports_have_no_circles() -> None:
     graphlib.TopologicalSorter(imported).prepare()  # CycleError names the circle
 
 
-def test_rooms_of_the_runtime_have_no_circles_of_types() -> None:
+def test_closed_rooms_have_no_circles_of_types() -> None:
     """Where each room is closed, not even annotations refer to each other."""
     rooms = ("kernels", "cluster", "hosts", "state", "wire", "coordination", "model")
     prefixes = tuple(f"fsql.runtime.{room}." for room in rooms)
+    prefixes += ("fsql.compiler.bound.", "fsql.compiler.planner.")
     graph = grimp.build_graph("fsql", exclude_type_checking_imports=False, cache_dir=None)
     imported = {
         name: {

@@ -14,15 +14,17 @@ from typing import TYPE_CHECKING, Final
 from fsql.compiler import syntax
 from fsql.compiler.binder.catalog import TableEntry
 from fsql.compiler.binder.expressions.expression import ExpressionBinder
-from fsql.compiler.binder.expressions.operators import call, unify
-from fsql.compiler.binder.relation import Relation, project
+from fsql.compiler.binder.expressions.operators import unify
+from fsql.compiler.binder.relation import Relation
 from fsql.compiler.binder.report import refusal
 from fsql.compiler.binder.scope import Scope, quantity_text
 from fsql.compiler.binder.tables import scan_table
 from fsql.compiler.diagnostics import Label
 from fsql.compiler.expression import ColumnRef, Expression, FieldAccess, Literal
+from fsql.compiler.functions.calls import call
 from fsql.compiler.functions.coercion import accepts, coerce, exact_literals
 from fsql.compiler.logical import TimeKind, Unnest
+from fsql.compiler.planner.rows import project
 from fsql.compiler.schema import Column
 from fsql.compiler.sqltypes import BIGINT, NULL, Kind
 from fsql.compiler.text.source import Span
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
     from fsql.compiler.connectors import Declarations
     from fsql.compiler.logical import Plan
     from fsql.compiler.sqltypes import SqlType
+
 
 ONE_ROW: Final = "(one row)"
 """The name of the table in messages and plans; a script would have to quote it."""

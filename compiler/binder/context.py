@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from fsql.compiler.binder.catalog import Catalog, TableEntry
     from fsql.compiler.binder.ddl.declared_functions import Functions
     from fsql.compiler.binder.ddl.time_to_live import TimeToLive
-    from fsql.compiler.binder.report import Report
-    from fsql.compiler.binder.source_spans import SourceSpans
+    from fsql.compiler.bound.source_spans import SourceSpans
     from fsql.compiler.connectors import Declarations
+    from fsql.compiler.diagnostics.report import Report
     from fsql.compiler.surroundings import Infer
     from fsql.compiler.text.source import Span
 

@@ -11,9 +11,9 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from fsql.compiler import syntax
-from fsql.compiler.binder.expressions.operators import call
 from fsql.compiler.binder.expressions.pseudo_columns import ROW_TIME
 from fsql.compiler.binder.items import Item
+from fsql.compiler.functions.calls import call
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -10,7 +10,7 @@ from fsql.compiler.binder.ddl.time_to_live import TimeToLive, read_duration
 from fsql.compiler.binder.joins.skew import Skews
 from fsql.compiler.binder.report import not_implemented, refusal
 from fsql.compiler.binder.scope import names_text
-from fsql.compiler.binder.state_ttl import SideLifetimes
+from fsql.compiler.bound.lifetimes import SideLifetimes
 from fsql.compiler.diagnostics import Diagnostic, Label
 from fsql.compiler.diagnostics.near_names import near_name
 
@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from fsql.compiler.binder.context import Context
-    from fsql.compiler.binder.state_ttl import Lifetime
+    from fsql.compiler.bound.lifetimes import Lifetime
+
 
 STATE_TTL: Final = "STATE_TTL"
 _SKEW: Final = "SKEW"

@@ -7,17 +7,16 @@ from typing import TYPE_CHECKING, Final
 
 from fsql.compiler import syntax
 from fsql.compiler.analysis.properties import derived_keys, latest_keys
-from fsql.compiler.binder.expressions.conditionals import make_cast
 from fsql.compiler.binder.expressions.expression import ExpressionBinder
-from fsql.compiler.binder.expressions.operators import call
-from fsql.compiler.binder.relation import column_refs, project
 from fsql.compiler.binder.report import no_column, not_implemented, refusal
 from fsql.compiler.binder.scope import Scope, matches, names_text
 from fsql.compiler.connectors import OVERWRITE
 from fsql.compiler.diagnostics import Label
 from fsql.compiler.expression import AggregateCall, AggregateFunction, ColumnRef, Literal
+from fsql.compiler.functions.calls import call, make_cast
 from fsql.compiler.functions.casts import castable
 from fsql.compiler.logical import ApplyChanges, Filter, FrameEnd, Over, OverCall, append_only
+from fsql.compiler.planner.rows import column_refs, project
 from fsql.compiler.sqltypes import BIGINT, BOOLEAN, STRING
 
 if TYPE_CHECKING:
@@ -29,6 +28,7 @@ if TYPE_CHECKING:
     from fsql.compiler.logical import Plan
     from fsql.compiler.sqltypes import SqlType
     from fsql.compiler.text.source import Span
+
 
 _FILE: Final = "file"
 _LAST_ROW: Final = frozenset({"UPDATE", "UPDATE FULL", "OVERWRITE", "DEDUPLICATE"})

@@ -9,30 +9,23 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from fsql.compiler import syntax
 from fsql.compiler.binder.expressions import records
 from fsql.compiler.binder.expressions.pseudo_columns import pseudo_column
-from fsql.compiler.binder.pending import AggregateValue, GroupingValue, RunningValue
 from fsql.compiler.binder.report import no_column, not_implemented, refusal
 from fsql.compiler.binder.scope import matches, names_text
-from fsql.compiler.expression import (
-    AggregateCall,
-    AggregateFunction,
-    ColumnRef,
-    Expression,
-    FieldAccess,
-    Literal,
-)
+from fsql.compiler.bound.groups import Key
+from fsql.compiler.bound.pending import AggregateValue, GroupingValue, RunningValue
+from fsql.compiler.expression import ColumnRef, Expression, FieldAccess, Literal
 from fsql.compiler.node import walk
 from fsql.compiler.records import dataclass
-from fsql.compiler.sqltypes import BIGINT, NULL
+from fsql.compiler.sqltypes import NULL
 from fsql.compiler.syntax.item_names import free_names, name_of_position, named_part, written_name
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from fsql.compiler.binder.aggregates.aggregate import AggregateCollector
     from fsql.compiler.binder.expressions.expression import ExpressionBinder
-    from fsql.compiler.binder.report import Report
     from fsql.compiler.binder.scope import Field
-    from fsql.compiler.binder.source_spans import SourceSpans
+    from fsql.compiler.diagnostics.report import Report
     from fsql.compiler.text.source import Span
 
 
@@ -244,15 +237,6 @@ def _check_named_columns(
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Key:
-    """A key of GROUP BY: its expression, its name, and its span."""
-
-    expression: Expression
-    name: str
-    span: Span
-
-
 def bind_key(
     binder: ExpressionBinder,
     element: syntax.Expression | syntax.GroupingSets,
@@ -330,53 +314,10 @@ def has_aggregate(expression: Expression) -> bool:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class AggregateSpec:
-    """The keys and aggregates of an aggregate operator, each once, with their names."""
-
-    keys: tuple[Expression, ...]
-    key_names: tuple[str, ...]
-    aggregates: tuple[AggregateCall, ...]
-    aggregate_names: tuple[str, ...]
-
-    @property
-    def key_indexes(self) -> dict[Expression, int]:
-        """Return the index of each key among the distinct keys."""
-        return {key: index for index, key in enumerate(self.keys)}
-
-    def rewrite(
-        self, over: Callable[[Expression], Expression], spans: SourceSpans
-    ) -> AggregateSpec:
-        """Return the grouping with the arguments of its aggregates rewritten."""
-        made = []
-        for call in self.aggregates:
-            argument = None if call.argument is None else over(call.argument)
-            made.append(replace(call, argument=argument, others=tuple(map(over, call.others))))
-            spans.copy(call, made[-1])
-        return replace(self, aggregates=tuple(made))
-
-
-def group(
-    keys: Sequence[Key], collector: AggregateCollector, items: Sequence[Item]
-) -> AggregateSpec:
-    """Return the grouping by `keys` that computes all collected aggregates.
-
-    An aggregate that is a select item has the name of the item.  For a group without any column, COUNT(*) is
-    added, so that it has a column.
-    """
-    by_expression = {key.expression: key.name for key in reversed(keys)}
-    distinct = list(dict.fromkeys(key.expression for key in keys))
+def aggregate_names(collector: AggregateCollector, items: Sequence[Item]) -> tuple[str, ...]:
+    """Return a name for each aggregate: that of the item that it is, or of its function."""
     names = list(collector.names())
     for item in reversed(items):
         if isinstance(item.expression, AggregateValue) and item.alias is not None:
             names[item.expression.index] = item.name
-    aggregates = list(collector.calls)
-    if not keys and not aggregates:
-        aggregates.append(AggregateCall(AggregateFunction.COUNT, None, BIGINT, nullable=False))
-        names.append("count")
-    return AggregateSpec(
-        tuple(distinct),
-        tuple(by_expression[key] for key in distinct),
-        tuple(aggregates),
-        tuple(names),
-    )
+    return tuple(names)

@@ -16,9 +16,8 @@ from typing import TYPE_CHECKING, Final
 from fsql.compiler import syntax
 from fsql.compiler.analysis.properties import Bound, window_columns
 from fsql.compiler.binder.expressions.expression import ExpressionBinder
-from fsql.compiler.binder.over.frames import in_order_of_time
 from fsql.compiler.binder.over.rank import bind_order, order_key
-from fsql.compiler.binder.relation import column_refs, filter_relation, project, relation_of
+from fsql.compiler.binder.relation import relation_of
 from fsql.compiler.binder.report import Refusal, not_implemented, refusal
 from fsql.compiler.binder.scope import Scope, matches
 from fsql.compiler.diagnostics import Diagnostic, Label
@@ -37,17 +36,20 @@ from fsql.compiler.logical import (
     append_only,
     tables,
 )
+from fsql.compiler.planner.over.time_order import in_order_of_time
+from fsql.compiler.planner.rows import column_refs, filter_relation, project
 from fsql.compiler.sqltypes import BIGINT, BOOLEAN
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from fsql.compiler.binder.context import Context
-    from fsql.compiler.binder.source_spans import SourceSpans
+    from fsql.compiler.bound.source_spans import SourceSpans
     from fsql.compiler.expression import Expression
     from fsql.compiler.text.source import Span
 
     BodyBinder = Callable[[syntax.QueryBody, Context], Plan]
+
 
 _DIGITS_MAX: Final = 18
 _COUNT: Final = AggregateCall(AggregateFunction.COUNT, None, BIGINT, nullable=False)

@@ -12,11 +12,12 @@ from fsql.compiler.binder.constants import bind_values
 from fsql.compiler.binder.hidden_time import keep_hidden_time
 from fsql.compiler.binder.limit import bind_limited, order_without_effect
 from fsql.compiler.binder.limits import check_depth
-from fsql.compiler.binder.relation import check_column_names, column_refs, project
+from fsql.compiler.binder.relation import check_column_names
 from fsql.compiler.binder.report import refusal
 from fsql.compiler.binder.select import bind_partitioned, bind_select
 from fsql.compiler.binder.set_operations import bind_counts, distinct_rows, union
 from fsql.compiler.diagnostics import Diagnostic, Label
+from fsql.compiler.planner.rows import column_refs, project
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

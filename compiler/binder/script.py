@@ -17,11 +17,7 @@ from fsql.compiler.binder.ddl.options import check_deliveries
 from fsql.compiler.binder.ddl.python_functions import create_function
 from fsql.compiler.binder.ddl.settings import check_setting, idle_of_script
 from fsql.compiler.binder.ddl.statements import create_table, drop, exists
-from fsql.compiler.binder.ddl.table_origin import (
-    named_columns,
-    with_columns_of,
-    with_key_of_query,
-)
+from fsql.compiler.binder.ddl.table_origin import named_columns, with_columns_of, with_key_of_query
 from fsql.compiler.binder.ddl.time_kinds import decide_times
 from fsql.compiler.binder.ddl.time_to_live import TimeToLive, is_setting, read_setting
 from fsql.compiler.binder.ddl.views import create_view, warn_of_changed_rows
@@ -32,11 +28,12 @@ from fsql.compiler.binder.expressions.time_zone import zone_of_script
 from fsql.compiler.binder.insert import bind_insert, bind_select_statement, output_spans
 from fsql.compiler.binder.limits import check_ordinals
 from fsql.compiler.binder.query import bind_query
-from fsql.compiler.binder.report import Abandoned, ColumnWarning, Refusal, Report, refusal
+from fsql.compiler.binder.report import Refusal, refusal
 from fsql.compiler.binder.scope import names_text
-from fsql.compiler.binder.source_spans import SourceSpans
 from fsql.compiler.binder.tables import simple_name
+from fsql.compiler.bound.source_spans import SourceSpans
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
+from fsql.compiler.diagnostics.report import Abandoned, ColumnWarning, Report
 from fsql.compiler.dialects.standard_options import standard_table
 from fsql.compiler.inspections import Explanation, Inspection
 from fsql.compiler.logical import Insert, Job, tables
@@ -50,10 +47,11 @@ if TYPE_CHECKING:
 
     from fsql.compiler.binder.catalog import TableEntry
     from fsql.compiler.binder.ddl.declared_functions import DeclaredFunction
-    from fsql.compiler.binder.state_ttl import Lifetime
+    from fsql.compiler.bound.lifetimes import Lifetime
     from fsql.compiler.connectors import Declarations
     from fsql.compiler.logical import Plan
     from fsql.compiler.surroundings import Surroundings
+
 
 NO_ORDINALS: Final[Mapping[str, int]] = MappingProxyType({})
 _STAGES: Final = ("logical", "graph", "tick")

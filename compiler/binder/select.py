@@ -1,54 +1,47 @@
-"""SELECT: from its clauses to operators.
-
-    FROM, WHERE ─▶ windows of GROUP BY ─▶ groups ─▶ HAVING ─▶ running aggregates ─▶ projection ─▶ DISTINCT
-
-Expressions are bound over the result of FROM and rewritten over each operator that is added on top.
-"""
+"""SELECT: its clauses bound over the result of FROM and WHERE, which `planner.select` makes operators of."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from fsql.compiler import syntax
-from fsql.compiler.binder.aggregates.aggregate import AggregateCollector, Groups
-from fsql.compiler.binder.aggregates.group import make_group, refuse_final
-from fsql.compiler.binder.aggregates.grouping_sets import GroupKeys, bind_sets
+from fsql.compiler.binder.aggregates.aggregate import AggregateCollector
+from fsql.compiler.binder.aggregates.grouping_sets import bind_sets
 from fsql.compiler.binder.expressions.expression import ExpressionBinder
 from fsql.compiler.binder.hidden_time import hidden_time
 from fsql.compiler.binder.hints import with_hints
 from fsql.compiler.binder.items import (
-    AggregateSpec,
     Item,
-    Key,
+    aggregate_names,
     bind_items,
     bind_key,
-    group,
     has_aggregate,
     item_aliases,
     refused_names,
 )
-from fsql.compiler.binder.joins.interval_join import has_interval_join
 from fsql.compiler.binder.over.over import RunningCollector
-from fsql.compiler.binder.over.over_operators import add_running
-from fsql.compiler.binder.over.rank import windowed_partition
-from fsql.compiler.binder.pending import RunningValue, SubqueryValue
-from fsql.compiler.binder.relation import Relation, column_refs, filter_relation, project
 from fsql.compiler.binder.report import not_implemented, refusal
 from fsql.compiler.binder.subqueries.scalar_subquery import has_subquery_value
 from fsql.compiler.binder.subqueries.subquery import calls_with_subquery
 from fsql.compiler.binder.where import AFTER_OVER, bind_rows, subquery_collector
 from fsql.compiler.binder.windows.group_window import assign_group_window, group_window_call
 from fsql.compiler.binder.windows.window import is_window_call
+from fsql.compiler.bound.emission import Emission
+from fsql.compiler.bound.groups import BoundGroups, GroupKeys, Key
+from fsql.compiler.bound.pending import RunningValue, SubqueryValue
+from fsql.compiler.bound.select import BoundClause, BoundSelect
 from fsql.compiler.expression import Expression, Literal
 from fsql.compiler.logical import append_only
 from fsql.compiler.node import walk
+from fsql.compiler.planner.select import Planning, plan_select
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from fsql.compiler.binder.context import Context
     from fsql.compiler.binder.query_binder import QueryBinder
-    from fsql.compiler.binder.subqueries.scalar_subquery import Carry, SubqueryCollector
+    from fsql.compiler.binder.relation import Relation
+    from fsql.compiler.binder.subqueries.scalar_subquery import SubqueryCollector
     from fsql.compiler.logical import Plan
 
 
@@ -92,7 +85,15 @@ def bind_partitioned(
     relation, window = assign_group_window(select, relation, context)
     keys = [Key(each, f"key_{index}", select.span) for index, each in enumerate(partition)]
     with context.report.whole():
-        return _SelectBinder(select, relation, window, keys, context, bind_query).bind()
+        bound = _SelectBinder(select, relation, window, keys, context, bind_query).bind()
+        lifetime = context.time_to_live.of_groups
+        return plan_select(bound, Planning(context.report, context.source_spans, lifetime))
+
+
+def emission(select: syntax.Select) -> Emission | None:
+    """Return when a SELECT releases its rows, if that is written."""
+    emit = select.emit
+    return None if emit is None else Emission(emit.mode == "FINAL", emit.span)
 
 
 class _SelectBinder:
@@ -117,7 +118,6 @@ class _SelectBinder:
         self._source_spans = context.source_spans
         self._functions = context.functions
         self._zone = context.zone
-        self._lifetime = context.time_to_live.of_groups
         self._argument_subqueries = subquery_collector(context, bind_query, relation)
         self._over_subqueries = subquery_collector(context, bind_query, relation)
         stays = append_only(relation.plan)
@@ -156,106 +156,48 @@ class _SelectBinder:
             subqueries=subqueries,
         )
 
-    def bind(self) -> Plan:
-        """Return the plan of the SELECT.
+    def bind(self) -> BoundSelect:
+        """Return the SELECT with its names resolved.
 
         Raises:
             Refusal, Abandoned: where anything was refused.
         """
+        select = self._select
         with self._report.whole():
-            items = bind_items(self._items_binder, self._select, self._report)
+            items = bind_items(self._items_binder, select, self._report)
             if any(item.join_name for item in items):
-                self._join_names[self._select.span] = tuple(item.join_name for item in items)
+                self._join_names[select.span] = tuple(item.join_name for item in items)
             items += [Item(key.expression, key.name, key.span, None) for key in self._partition]
             if not self._aggregates.calls:
-                items += hidden_time(self._select, self._relation, self._hidden_times)
+                items += hidden_time(select, self._relation, self._hidden_times)
             having = self._having(items)
             qualify = self._qualify(items)
             keys = self._keys(items)
-        computed = [*(item.expression for item in items), *having, *qualify]
-        computed += self._running.expressions()
-        computed += self._subqueries.outer_expressions()
-        computed += self._over_subqueries.outer_expressions()
-        computed += self._having_subqueries.outer_expressions()
-        if self._select.group_by is not None or self._aggregates.calls or having:
-            keys = keys.complete(self._relation.plan, computed)
-            return self._bind_groups(items, having, qualify, keys)
-        plan = self._relation.plan
-        expressions = [item.expression for item in items]
-        made = self._finish(plan, items, expressions, qualify, lambda each, _: each)
-        if not any(windowed_partition(plan, each) for each in self._running.of_windows()):
-            # Rows that are never taken back are final as they are released.
-            final = self._select.distinct or has_interval_join(plan) or append_only(made)
-            refuse_final(None if final else self._select.emit)
-        return made
+        grouped = select.group_by is not None or self._aggregates.calls or having
+        return BoundSelect(
+            select.span,
+            self._relation.plan,
+            self._groups(items, keys) if grouped else None,
+            BoundClause(tuple(having), self._having_binder.spans),
+            self._running.bound(),
+            BoundClause(tuple(qualify), self._qualify_binder.spans),
+            BoundClause(tuple(item.expression for item in items), self._items_binder.spans),
+            tuple(item.name for item in items),
+            select.distinct,
+            emission(select),
+            tuple(self._argument_subqueries.values),
+            tuple(self._having_subqueries.values),
+            tuple(self._over_subqueries.values),
+            tuple(self._subqueries.values),
+        )
 
-    def _bind_groups(
-        self,
-        items: list[Item],
-        having: list[Expression],
-        qualify: list[Expression],
-        keys: GroupKeys,
-    ) -> Plan:
+    def _groups(self, items: list[Item], keys: GroupKeys) -> BoundGroups:
+        """Return the keys and aggregates; an aggregate that is a select item has the name of the item."""
         span = items[0].span
-        written_keys = self._select.group_by if len(keys.sets) > 1 else keys.keys
-        if written_keys:
-            span = written_keys[0].span.to(written_keys[-1].span)
-        plan, resolve = self._argument_subqueries.attach(self._relation.plan)
-        names = [column.name for column in plan.schema]
-        below, expanded = keys.expand(plan, span)
-        grouping = group(expanded, self._aggregates, items).rewrite(resolve, self._source_spans)
-        carry = keys.carry(Groups({}, 0, names, self._source_spans), grouping)
-        expressions: list[Expression] = []
-        kept: list[Expression] = []
-        qualified: list[Expression] = []
-        with self._report.whole():
-            for item in items:
-                with self._report.part():
-                    expressions.append(carry(item.expression, self._items_binder.spans))
-            for condition in having:
-                with self._report.part():
-                    kept.append(carry(condition, self._having_binder.spans))
-            for condition in qualify:
-                with self._report.part():
-                    qualified.append(carry(condition, self._qualify_binder.spans))
-            with self._report.part():
-                written = "GROUP BY", span
-                plan = make_group(
-                    below, grouping, self._select.emit, written, self._report, self._lifetime
-                )
-                plan, resolve = self._having_subqueries.attach(plan, carry)
-                plan = filter_relation(plan, [resolve(condition) for condition in kept])
-        return self._finish(plan, items, expressions, qualified, carry)
-
-    def _finish(
-        self,
-        plan: Plan,
-        items: list[Item],
-        expressions: list[Expression],
-        qualify: list[Expression],
-        carry: Carry,
-    ) -> Plan:
-        """Return `plan` with running aggregates, ranks and subqueries, projected to the items.
-
-        `carry` rewrites the parts of running aggregates and subqueries over the columns of `plan`.
-        """
-        if self._running.calls or self._running.ranks:
-            spans = self._running.spans
-            plan, resolve_arguments = self._over_subqueries.attach(plan, carry)
-            plan, resolve = add_running(
-                plan,
-                self._running,
-                lambda each: resolve_arguments(carry(each, spans)),
-                self._select.emit,
-                self._report,
-            )
-            expressions = [resolve(expression) for expression in expressions]
-            qualify = [resolve(condition) for condition in qualify]
-        plan, resolve = self._subqueries.attach(plan, carry)
-        expressions = [resolve(expression) for expression in expressions]
-        plan = filter_relation(plan, [resolve(condition) for condition in qualify])
-        plan = project(plan, expressions, [item.name for item in items])
-        return self._distinct(plan) if self._select.distinct else plan
+        if self._select.group_by:
+            span = self._select.group_by[0].span.to(self._select.group_by[-1].span)
+        calls = tuple(self._aggregates.calls)
+        return BoundGroups(keys, calls, aggregate_names(self._aggregates, items), span)
 
     def _having(self, items: list[Item]) -> list[Expression]:
         """Return the condition of HAVING, in which items of groups can be named by their aliases."""
@@ -348,12 +290,3 @@ class _SelectBinder:
                 if not has_aggregate(item.expression) and not isinstance(item.expression, Literal):
                     keys.append(Key(item.expression, item.name, item.span))
         return tuple(keys)
-
-    def _distinct(self, plan: Plan) -> Plan:
-        """Return the distinct rows."""
-        names = tuple(column.name for column in plan.schema)
-        grouping = AggregateSpec(tuple(column_refs(plan)), names, (), ())
-        grouped = self._select.group_by is not None or self._aggregates.calls
-        emit = None if grouped else self._select.emit
-        written = "DISTINCT", self._select.span
-        return make_group(plan, grouping, emit, written, self._report, self._lifetime)

@@ -12,11 +12,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fsql.compiler.binder.expressions.operators import call
-from fsql.compiler.binder.relation import column_refs, filter_relation, project
 from fsql.compiler.binder.report import Refusal, refusal
 from fsql.compiler.diagnostics import Diagnostic, Label
 from fsql.compiler.expression import AggregateCall, AggregateFunction, Literal
+from fsql.compiler.functions.calls import call
 from fsql.compiler.functions.casts import castable
 from fsql.compiler.functions.coercion import coerce, common_type
 from fsql.compiler.logical import (
@@ -31,6 +30,7 @@ from fsql.compiler.logical import (
     Union,
     append_only,
 )
+from fsql.compiler.planner.rows import column_refs, filter_relation, project
 from fsql.compiler.sqltypes import BIGINT, fields_one_by_one
 
 if TYPE_CHECKING:
@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from fsql.compiler.text.source import Span
 
     Branch = tuple[Plan, Span]
+
 
 _COUNT_ALL = AggregateCall(AggregateFunction.COUNT, None, BIGINT, nullable=False)
 

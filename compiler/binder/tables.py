@@ -14,19 +14,13 @@ from fsql.compiler.binder.changelogs.change_source import (
     read_columns,
 )
 from fsql.compiler.binder.ddl.partitions import warn_of_folders
-from fsql.compiler.binder.relation import (
-    Relation,
-    apply_alias,
-    column_refs,
-    project,
-    relation_of,
-    replace_scans,
-)
-from fsql.compiler.binder.report import Abandoned, not_implemented, refusal
+from fsql.compiler.binder.relation import Relation, apply_alias, relation_of
+from fsql.compiler.binder.report import not_implemented, refusal
 from fsql.compiler.binder.scope import RowTime, names_text
 from fsql.compiler.connectors import METADATA
 from fsql.compiler.diagnostics import Label
 from fsql.compiler.diagnostics.near_names import near_name
+from fsql.compiler.diagnostics.report import Abandoned
 from fsql.compiler.file_names import names_file
 from fsql.compiler.logical import (
     ROW_TIME,
@@ -38,6 +32,7 @@ from fsql.compiler.logical import (
     TimeKind,
     operators,
 )
+from fsql.compiler.planner.rows import column_refs, project, replace_scans
 from fsql.compiler.sqltypes import Kind
 
 if TYPE_CHECKING:

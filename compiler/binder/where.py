@@ -23,14 +23,7 @@ from fsql.compiler.binder.references import (
     parts_without_subqueries,
     read_condition,
 )
-from fsql.compiler.binder.relation import (
-    Relation,
-    column_refs,
-    conjuncts,
-    filter_relation,
-    project,
-    relation_of,
-)
+from fsql.compiler.binder.relation import Relation, relation_of
 from fsql.compiler.binder.report import not_implemented
 from fsql.compiler.binder.scope import Scope
 from fsql.compiler.binder.subqueries.decorrelation import (
@@ -58,6 +51,8 @@ from fsql.compiler.binder.subqueries.subquery import (
     refuse_outer,
 )
 from fsql.compiler.functions.aggregates import AGGREGATES
+from fsql.compiler.planner.rows import column_refs, conjuncts, filter_relation, project
+from fsql.compiler.planner.subqueries import join_subqueries
 from fsql.compiler.syntax.names import generated_name
 
 if TYPE_CHECKING:
@@ -121,7 +116,9 @@ def bind_rows(
                         condition.span,
                         help="name the column of the outer query with its relation: t.k",
                     )
-                plan, resolve = collector.attach(relation.plan)
+                plan, resolve = join_subqueries(
+                    relation.plan, collector.values, context.source_spans
+                )
                 relation = replace(with_columns(relation.fields, plan), outer=visible)
                 parts = [resolve(each) for each in parts]
             correlated += across

@@ -14,8 +14,8 @@ import duckdb
 import pyarrow as pa
 import pytest
 
-from fsql.compiler.binder.expressions.operators import make_call
 from fsql.compiler.expression import ColumnRef, Expression, Literal
+from fsql.compiler.functions.calls import make_call
 from fsql.compiler.sqltypes import Kind
 from fsql.runtime.arrow_types import arrow_type, from_arrow, outside_type, to_arrow
 from fsql.runtime.kernels.expressions import compile_expression

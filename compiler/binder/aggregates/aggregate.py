@@ -15,27 +15,18 @@ from fsql.compiler.binder.aggregates.aggregate_calls import (
     OF_ENTRIES,
     complete_value,
     make_aggregate,
-    needs_total_order,
 )
 from fsql.compiler.binder.expressions.expression import ExpressionBinder
-from fsql.compiler.binder.pending import (
-    AggregateValue,
-    OuterValue,
-    RunningValue,
-    SubqueryValue,
-    replace_pending,
-)
-from fsql.compiler.binder.report import Refusal, not_implemented, refusal
-from fsql.compiler.expression import AggregateCall, ColumnRef, Expression
+from fsql.compiler.binder.report import not_implemented, refusal
+from fsql.compiler.bound.aggregates import needs_total_order
+from fsql.compiler.bound.names import make_distinct_names
+from fsql.compiler.bound.pending import AggregateValue
 from fsql.compiler.records import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from fsql.compiler import syntax
-    from fsql.compiler.binder.source_spans import SourceSpans
     from fsql.compiler.binder.subqueries.scalar_subquery import SubqueryCollector
-    from fsql.compiler.text.source import Span
+    from fsql.compiler.expression import AggregateCall, Expression
 
 
 @dataclass
@@ -90,63 +81,3 @@ class AggregateCollector:
     def names(self) -> tuple[str, ...]:
         """Return a name for each aggregate: that of its function, numbered if several have the same."""
         return make_distinct_names([call.function.value.lower() for call in self.calls])
-
-
-def make_distinct_names(names: Sequence[str]) -> tuple[str, ...]:
-    """Return the names, with numbers appended to repeated ones.
-
-    >>> make_distinct_names(["sum", "count", "sum"])
-    ('sum', 'count', 'sum_2')
-    """
-    seen: dict[str, int] = {}
-    made = []
-    for name in names:
-        seen[name] = seen.get(name, 0) + 1
-        made.append(name if seen[name] == 1 else f"{name}_{seen[name]}")
-    return tuple(made)
-
-
-@dataclass(frozen=True, slots=True)
-class Groups:
-    """The columns of an aggregate's rows, in terms of the rows that it groups.
-
-    The first `passed` columns of the input are kept; they are followed by the keys, then the aggregates.
-    `names` are the names of the input's columns, for messages.
-    """
-
-    keys: Mapping[Expression, int]
-    passed: int
-    names: Sequence[str]
-    source_spans: SourceSpans
-
-    def carry(self, expression: Expression, spans: Mapping[Expression, Span]) -> Expression:
-        """Return the expression over the aggregate's rows.
-
-        Raises:
-            Refusal: E302, for a column that is neither grouped nor aggregated.
-        """
-
-        def replacement(part: Expression) -> Expression | None:
-            if part in self.keys:
-                return ColumnRef(part.type, part.nullable, self.passed + self.keys[part])
-            if isinstance(part, AggregateValue):
-                index = self.passed + len(self.keys) + part.index
-                return ColumnRef(part.type, part.nullable, index)
-            if isinstance(part, RunningValue | SubqueryValue | OuterValue):
-                return part
-            if isinstance(part, ColumnRef):
-                if part.index >= self.passed:
-                    raise self._refuse_ungrouped(part, spans[part])
-                return part
-            return None
-
-        return replace_pending(expression, replacement, self.source_spans)
-
-    def _refuse_ungrouped(self, column: ColumnRef, span: Span) -> Refusal:
-        name = self.names[column.index]
-        return refusal(
-            "E302",
-            f'column "{name}" is neither grouped nor aggregated',
-            span,
-            help=f"add {name} to GROUP BY, or aggregate it: MAX({name})",
-        )

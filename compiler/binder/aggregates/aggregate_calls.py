@@ -10,12 +10,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler import syntax
-from fsql.compiler.binder.aggregates.kept_nulls import keeps_nulls, unwrap_rows
+from fsql.compiler.binder.aggregates.kept_nulls import keeps_nulls
 from fsql.compiler.binder.aggregates.percentiles import MEDIANS, percentile_parts
 from fsql.compiler.binder.aggregates.python_aggregates import make_python_aggregate, python_result
-from fsql.compiler.binder.expressions.conditionals import make_cast
-from fsql.compiler.binder.expressions.operators import call, combine_balanced
 from fsql.compiler.binder.report import Refusal, not_implemented, refusal
+from fsql.compiler.bound.aggregates import COLLECTING, unwrap_rows
 from fsql.compiler.expression import (
     OF_TWO,
     AggregateCall,
@@ -32,6 +31,7 @@ from fsql.compiler.functions.aggregates import (
     aggregate_nullable,
     aggregate_result,
 )
+from fsql.compiler.functions.calls import call, combine_balanced, make_cast
 from fsql.compiler.functions.coercion import coerce
 from fsql.compiler.functions.documents import as_document, has_document
 from fsql.compiler.functions.evaluate import constant_value
@@ -46,6 +46,7 @@ if TYPE_CHECKING:
 
     Directions = tuple[tuple[bool, bool], ...]
 
+
 _BY_VALUE: Final = frozenset(
     {
         *(AggregateFunction.MIN, AggregateFunction.MAX, AggregateFunction.BIT_AND),
@@ -53,9 +54,6 @@ _BY_VALUE: Final = frozenset(
     }
 )
 """The functions whose result does not depend on how often a value occurs."""
-_COLLECTING: Final = frozenset(
-    {AggregateFunction.ARRAY_AGG, AggregateFunction.FIRST_VALUE, AggregateFunction.LAST_VALUE}
-)
 _PERCENTILES: Final = frozenset(
     {AggregateFunction.PERCENTILE_CONT, AggregateFunction.PERCENTILE_DISC}
 )
@@ -90,9 +88,9 @@ def make_aggregate(
     if python is not None:
         return make_python_aggregate(arguments, written, python, append_only=append_only)
     function = AGGREGATES[name]
-    if written.ignore_nulls and function not in _COLLECTING:
+    if written.ignore_nulls and function not in COLLECTING:
         raise not_implemented("IGNORE NULLS", written.span)
-    if written.respect_nulls and (function not in _COLLECTING or name in COMPLETED or name in _BY):
+    if written.respect_nulls and (function not in COLLECTING or name in COMPLETED or name in _BY):
         raise not_implemented(
             "RESPECT NULLS",
             written.span,
@@ -232,7 +230,7 @@ def _parts(
             raise _does_not_take(function, name, other, written)
         return argument, (other,), (), None
     elif written.order_by:
-        if function not in _COLLECTING:
+        if function not in COLLECTING:
             raise not_implemented(
                 f"ORDER BY in {name}",
                 written.order_by[0].span,
@@ -390,8 +388,3 @@ def _does_not_take(
         f"this is {argument.type}",
         note=f"{name} takes {TAKES[function]}",
     )
-
-
-def needs_total_order(aggregate: AggregateCall) -> bool:
-    """Return whether the aggregate depends on the total order of its rows, and cannot be retracted."""
-    return aggregate.function in _COLLECTING and not (aggregate.directions or aggregate.distinct)

@@ -8,16 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fsql.compiler.expression import (
-    AggregateFunction,
-    ColumnRef,
-    Expression,
-    FieldAccess,
-    LambdaBody,
-    LambdaCall,
-    LambdaFunction,
-)
-from fsql.compiler.sqltypes import array_of
+from fsql.compiler.expression import AggregateFunction
 
 if TYPE_CHECKING:
     from fsql.compiler import syntax
@@ -35,16 +26,3 @@ def keeps_nulls(
         return written.filter is not None and not ignores
     values = function in {AggregateFunction.FIRST_VALUE, AggregateFunction.LAST_VALUE}
     return values and written.respect_nulls
-
-
-def unwrap_rows(collected: Expression) -> Expression:
-    """Return the values in the rows that an aggregate has returned: one row, or an array of rows."""
-    row = collected.type.element
-    if row is None:
-        (value,) = collected.type.field_types
-        return FieldAccess(value, nullable=True, argument=collected, index=0)
-    (value,) = row.field_types
-    element = ColumnRef(row, nullable=True, index=0)
-    body = LambdaBody(FieldAccess(value, nullable=True, argument=element, index=0))
-    transform = LambdaFunction.TRANSFORM
-    return LambdaCall(array_of(value), collected.nullable, transform, (collected,), (), body)

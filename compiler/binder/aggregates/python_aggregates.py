@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fsql.compiler import syntax
-from fsql.compiler.binder.expressions.conditionals import make_case
-from fsql.compiler.binder.expressions.operators import call, combine_balanced
 from fsql.compiler.binder.report import not_implemented, refusal
 from fsql.compiler.expression import AggregateCall, AggregateFunction, Expression, Literal
+from fsql.compiler.functions.calls import call, combine_balanced, make_case
 from fsql.compiler.functions.coercion import coerce, coercible
 
 if TYPE_CHECKING:

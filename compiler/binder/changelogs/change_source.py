@@ -23,24 +23,16 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.binder.changelogs.changes import operation_column
-from fsql.compiler.binder.expressions.operators import call, combine_balanced
-from fsql.compiler.binder.pending import replace_pending
-from fsql.compiler.binder.relation import project
 from fsql.compiler.binder.report import not_implemented, refusal
+from fsql.compiler.bound.pending import replace_pending
 from fsql.compiler.connectors import IMAGES, OLD_KEY, REQUIRED
 from fsql.compiler.diagnostics import Label
 from fsql.compiler.expression import ColumnRef, Expression, Literal
+from fsql.compiler.functions.calls import call, combine_balanced
 from fsql.compiler.functions.null_safe import instead_of_null
-from fsql.compiler.logical import (
-    ApplyChanges,
-    Changes,
-    Filter,
-    Plan,
-    Scan,
-    Union,
-    mark_count,
-)
+from fsql.compiler.logical import ApplyChanges, Changes, Filter, Plan, Scan, Union, mark_count
 from fsql.compiler.node import walk
+from fsql.compiler.planner.rows import project
 from fsql.compiler.records import dataclass
 from fsql.compiler.schema import Column
 from fsql.compiler.sqltypes import BOOLEAN, STRING
@@ -52,6 +44,7 @@ if TYPE_CHECKING:
     from fsql.compiler.binder.context import Context
     from fsql.compiler.schema import Schema
     from fsql.compiler.text.source import Span
+
 
 _UNAVAILABLE: Final = Column("after.unavailable", STRING)
 """The column with the marks of the values that an event leaves out: see `logical.ApplyChanges`."""

@@ -12,13 +12,14 @@ from fsql.compiler.binder.changelogs.changelog_arguments import (
     operation_name,
     wrong_argument,
 )
-from fsql.compiler.binder.expressions.operators import call
-from fsql.compiler.binder.relation import Relation, column_refs, filter_relation, project
+from fsql.compiler.binder.relation import Relation
 from fsql.compiler.binder.report import Refusal, refusal
 from fsql.compiler.binder.scope import matches
 from fsql.compiler.binder.windows.session import partition_of_table
 from fsql.compiler.expression import Case, ColumnRef, Expression, InSet, Literal
+from fsql.compiler.functions.calls import call
 from fsql.compiler.logical import ApplyChanges, append_only
+from fsql.compiler.planner.rows import column_refs, filter_relation, project
 from fsql.compiler.sqltypes import BOOLEAN, STRING
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from fsql.compiler.binder.context import Context
     from fsql.compiler.logical import Plan
     from fsql.compiler.text.source import Span
+
 
 _KINDS: Final[Mapping[str, str]] = {
     "INSERT": "+U",

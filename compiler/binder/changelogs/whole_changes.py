@@ -11,8 +11,6 @@ changes.  Here the last value that a row of the key has is the value of a runnin
 
 from __future__ import annotations
 
-from fsql.compiler.binder.expressions.operators import call
-from fsql.compiler.binder.relation import column_refs
 from fsql.compiler.expression import (
     AggregateCall,
     AggregateFunction,
@@ -22,6 +20,7 @@ from fsql.compiler.expression import (
     FieldAccess,
     Literal,
 )
+from fsql.compiler.functions.calls import call
 from fsql.compiler.functions.coercion import coerce
 from fsql.compiler.logical import (
     VALUE_MARKS,
@@ -34,6 +33,7 @@ from fsql.compiler.logical import (
     Project,
     mark_count,
 )
+from fsql.compiler.planner.rows import column_refs
 from fsql.compiler.sqltypes import BIGINT, BOOLEAN, STRING
 
 

@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, Final
 
 from fsql.compiler import syntax
 from fsql.compiler.binder.catalog import TableEntry, ViewEntry
-from fsql.compiler.binder.report import Abandoned, refusal
+from fsql.compiler.binder.report import refusal
 from fsql.compiler.binder.scope import names_text
 from fsql.compiler.binder.tables import find_entry
 from fsql.compiler.diagnostics import Label
+from fsql.compiler.diagnostics.report import Abandoned
 from fsql.compiler.inspections import Listing
 
 if TYPE_CHECKING:
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from fsql.compiler.binder.context import Context
     from fsql.compiler.schema import Column
     from fsql.compiler.text.source import SourceText
+
 
 _LISTS: Final = ("TABLES", "VIEWS")
 _NO_CATALOG: Final = "a script declares all tables that it uses; there is no catalog"

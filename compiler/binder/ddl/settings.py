@@ -10,7 +10,8 @@ from fsql.compiler.binder.expressions.time_zone import check_zone_setting, is_zo
 from fsql.compiler.binder.report import Refusal, refusal
 
 if TYPE_CHECKING:
-    from fsql.compiler.binder.report import Report
+    from fsql.compiler.diagnostics.report import Report
+
 
 IDLE: Final = "table.exec.source.idle-timeout"
 

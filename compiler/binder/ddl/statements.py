@@ -30,11 +30,12 @@ from fsql.compiler.binder.expressions.type_names import (
     warn_of_documents,
     warn_of_type,
 )
-from fsql.compiler.binder.report import ColumnWarning, Refusal, check_distinct, no_column, refusal
+from fsql.compiler.binder.report import Refusal, check_distinct, no_column, refusal
 from fsql.compiler.binder.scope import RowTime, Scope, fields_of, matches, names_text
 from fsql.compiler.binder.tables import simple_name
 from fsql.compiler.connectors import KEY_FORMAT, METADATA, partition_key
 from fsql.compiler.diagnostics import Diagnostic, FsqlError, Label
+from fsql.compiler.diagnostics.report import ColumnWarning
 from fsql.compiler.logical import TimeKind
 from fsql.compiler.node import walk
 from fsql.compiler.schema import Column, Schema

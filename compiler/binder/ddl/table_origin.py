@@ -11,12 +11,14 @@ from typing import TYPE_CHECKING, Final
 from fsql.compiler import syntax
 from fsql.compiler.analysis.properties import Key, derived_keys
 from fsql.compiler.binder.catalog import TableEntry
-from fsql.compiler.binder.relation import check_column_names, column_refs, project
-from fsql.compiler.binder.report import Abandoned, Refusal, not_implemented, refusal
+from fsql.compiler.binder.relation import check_column_names
+from fsql.compiler.binder.report import Refusal, not_implemented, refusal
 from fsql.compiler.binder.scope import matches, names_text
 from fsql.compiler.binder.tables import find_entry
 from fsql.compiler.diagnostics import Label
+from fsql.compiler.diagnostics.report import Abandoned
 from fsql.compiler.logical import WindowAggregate, operators
+from fsql.compiler.planner.rows import column_refs, project
 from fsql.compiler.sqltypes import Kind, SqlType
 
 if TYPE_CHECKING:
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     from fsql.compiler.logical import Plan
     from fsql.compiler.schema import Schema
     from fsql.compiler.text.source import Span
+
 
 _PARTS: Final = ("CONSTRAINTS", "GENERATED", "METADATA", "OPTIONS", "PARTITIONS", "WATERMARKS")
 _ABSENT: Final = ("DISTRIBUTION",)

@@ -10,7 +10,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from fsql.compiler.binder.relation import column_refs, project, replace_scans
 from fsql.compiler.binder.report import refusal
 from fsql.compiler.diagnostics import Label
 from fsql.compiler.logical import (
@@ -23,11 +22,13 @@ from fsql.compiler.logical import (
     operators,
     tables,
 )
+from fsql.compiler.planner.rows import column_refs, project, replace_scans
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
     from fsql.compiler.binder.catalog import TableEntry
+
 
 _TIMES_OF_CLOCKS: Final = (TimeKind.EVENT, TimeKind.ARRIVAL)
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.analysis.window_changes import equal_bounds
 from fsql.compiler.binder.report import refusal
-from fsql.compiler.binder.state_ttl import Lifetime, SideLifetimes
+from fsql.compiler.bound.lifetimes import Lifetime, SideLifetimes
 from fsql.compiler.diagnostics import Label
 from fsql.compiler.durations import DURATION_US_MAX
 from fsql.compiler.logical import Aggregate, ApplyChanges, Join, Over, Rank, operators
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from fsql.compiler import syntax
     from fsql.compiler.logical import Plan
     from fsql.compiler.text.source import Span
+
 
 SETTING: Final = "table.exec.state.ttl"
 

@@ -14,7 +14,7 @@ from fsql.compiler.logical import append_only
 if TYPE_CHECKING:
     from fsql.compiler import syntax
     from fsql.compiler.binder.context import Context
-    from fsql.compiler.binder.report import Report
+    from fsql.compiler.diagnostics.report import Report
     from fsql.compiler.logical import Plan
 
 

@@ -11,10 +11,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fsql.compiler.binder.expressions.conditionals import make_cast
-from fsql.compiler.binder.expressions.operators import call
 from fsql.compiler.binder.report import refusal
 from fsql.compiler.expression import Case, Expression, Literal
+from fsql.compiler.functions.calls import call, make_cast
 from fsql.compiler.functions.casts import castable
 from fsql.compiler.functions.evaluate import constant_value
 from fsql.compiler.sqltypes import BIGINT, STRING, STRUCTURED, Kind, SqlType, array_of

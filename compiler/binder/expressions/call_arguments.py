@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fsql.compiler import syntax
-from fsql.compiler.binder.expressions.operators import call
 from fsql.compiler.binder.report import Refusal, refusal
 from fsql.compiler.expression import Call, Expression, Literal
+from fsql.compiler.functions.calls import call
 from fsql.compiler.functions.evaluate import constant_value
 from fsql.compiler.sqltypes import STRING
 

@@ -11,22 +11,19 @@ from fsql.compiler.binder.expressions.call_arguments import argument_error
 from fsql.compiler.binder.expressions.forms import FORMS, bind_form
 from fsql.compiler.binder.expressions.lambda_parameters import refuse_parameters
 from fsql.compiler.binder.expressions.lambdas import bind_lambda_call
-from fsql.compiler.binder.expressions.operators import make_call
 from fsql.compiler.binder.expressions.scalar_calls import (
     bind_argument,
     bind_scalar,
     unknown_function,
 )
-from fsql.compiler.binder.pending import GroupingValue
-from fsql.compiler.binder.report import Abandoned, not_implemented, refusal
+from fsql.compiler.binder.report import not_implemented, refusal
+from fsql.compiler.bound.pending import GroupingValue
 from fsql.compiler.diagnostics import Label
+from fsql.compiler.diagnostics.report import Abandoned
 from fsql.compiler.functions.aggregates import AGGREGATES
+from fsql.compiler.functions.calls import make_call
 from fsql.compiler.functions.ranks import OVER_ONLY
-from fsql.compiler.functions.refused import (
-    NOT_DETERMINISTIC,
-    WINDOW_BOUNDS,
-    WINDOW_FUNCTIONS,
-)
+from fsql.compiler.functions.refused import NOT_DETERMINISTIC, WINDOW_BOUNDS, WINDOW_FUNCTIONS
 from fsql.compiler.functions.signature import Function
 from fsql.compiler.functions.table import CALLABLE
 from fsql.compiler.sqltypes import BIGINT
@@ -36,6 +33,7 @@ if TYPE_CHECKING:
     from fsql.compiler.binder.ddl.declared_functions import DeclaredFunction
     from fsql.compiler.binder.expressions.expression import ExpressionBinder
     from fsql.compiler.expression import Expression
+
 
 _GROUPING: Final = frozenset({"GROUPING", "GROUPING_ID"})
 GROUPING_ARGUMENTS_MAX: Final = 31

@@ -9,17 +9,11 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
-from fsql.compiler.binder.expressions.conditionals import make_cast
-from fsql.compiler.binder.expressions.operators import (
-    bind_arithmetic,
-    bind_link,
-    combine_balanced,
-    make_call,
-    unify,
-)
+from fsql.compiler.binder.expressions.operators import bind_arithmetic, bind_link, unify
 from fsql.compiler.binder.report import Refusal, refusal
 from fsql.compiler.diagnostics import Label
 from fsql.compiler.expression import Call, Expression
+from fsql.compiler.functions.calls import combine_balanced, make_call, make_cast
 from fsql.compiler.functions.casts import castable
 from fsql.compiler.sqltypes import BYTES, NULL, STRING, STRUCTURED, TEXTUAL, Kind, SqlType
 
@@ -30,6 +24,7 @@ if TYPE_CHECKING:
     from fsql.compiler.binder.expressions.expression import ExpressionBinder
     from fsql.compiler.binder.expressions.operators import Placed
     from fsql.compiler.text.source import Span
+
 
 _DOCUMENTS: Final = frozenset({"json_document"})
 """What `x::jsonb` of a text is: `||` of these is refused, since elsewhere it merges them."""

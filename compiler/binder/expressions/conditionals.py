@@ -12,7 +12,7 @@ from fsql.compiler.binder.expressions.literals import (
     interval_of_words,
     number_text,
 )
-from fsql.compiler.binder.expressions.operators import call, make_call, unify
+from fsql.compiler.binder.expressions.operators import unify
 from fsql.compiler.binder.expressions.predicates import compare
 from fsql.compiler.binder.expressions.type_names import (
     DOCUMENT_TYPES,
@@ -22,8 +22,9 @@ from fsql.compiler.binder.expressions.type_names import (
     text_length,
 )
 from fsql.compiler.binder.report import not_implemented, refusal
-from fsql.compiler.expression import Call, Case, Cast, Expression, Literal, TryCast
-from fsql.compiler.functions.casts import cast_fallible, cast_value, castable
+from fsql.compiler.expression import Call, Expression, Literal, TryCast
+from fsql.compiler.functions.calls import call, make_call, make_case, make_cast
+from fsql.compiler.functions.casts import cast_fallible, castable
 from fsql.compiler.functions.decimals import parse_decimal
 from fsql.compiler.functions.failure import RowFailure
 from fsql.compiler.functions.json_functions import DOCUMENTS
@@ -41,10 +42,9 @@ from fsql.compiler.sqltypes import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from fsql.compiler.binder.expressions.expression import ExpressionBinder
     from fsql.compiler.text.source import Span
+
 
 _NO_COMMON_RESULT = "results of CASE are {} and {}"
 
@@ -71,12 +71,6 @@ def _conditions(binder: ExpressionBinder, case: syntax.Case) -> list[Expression]
     return [
         compare("=", operand, (binder.bind(condition), condition.span)) for condition in written
     ]
-
-
-def make_case(branches: Sequence[tuple[Expression, Expression]], otherwise: Expression) -> Case:
-    """Return the CASE of branches whose results have one type."""
-    nullable = otherwise.nullable or any(result.nullable for _, result in branches)
-    return Case(otherwise.type, nullable, tuple(branches), otherwise)
 
 
 def bind_cast(binder: ExpressionBinder, cast: syntax.Cast) -> Expression:
@@ -183,15 +177,6 @@ def with_length(made: Expression, type_: syntax.TypeName) -> Expression:
     if type_.name in PADDED:
         return call("pad_bytes" if made.type == BYTES else "rpad", made, characters)
     return call("substring", made, Literal(BIGINT, nullable=False, value=1), characters)
-
-
-def make_cast(operand: Expression, target: SqlType) -> Expression:
-    """Return the cast; for a literal, if it cannot fail, the converted literal."""
-    if operand.type == target:
-        return operand
-    if isinstance(operand, Literal) and not cast_fallible(operand.type, target):
-        return Literal(target, operand.nullable, cast_value(operand.value, operand.type, target))
-    return Cast(target, operand.nullable, operand)
 
 
 def _alternative(source: SqlType, target: SqlType) -> str | None:  # noqa: PLR0911 - one a pair

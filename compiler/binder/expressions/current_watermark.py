@@ -10,19 +10,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler import syntax
-from fsql.compiler.binder.expressions.conditionals import make_cast
-from fsql.compiler.binder.expressions.operators import call
 from fsql.compiler.binder.expressions.pseudo_columns import row_time_field
 from fsql.compiler.binder.expressions.row_time import CURRENT_WATERMARK, row_time
 from fsql.compiler.binder.expressions.time_zone import utc_to_instant
 from fsql.compiler.binder.report import refusal
 from fsql.compiler.expression import ColumnRef, Expression, Literal
+from fsql.compiler.functions.calls import call, make_cast
 from fsql.compiler.functions.truncation import FIXED_US
 from fsql.compiler.sqltypes import FRACTION_DIGITS_MAX, INTERVAL, STRING
 
 if TYPE_CHECKING:
     from fsql.compiler.binder.expressions.expression import ExpressionBinder
     from fsql.compiler.binder.scope import RowTime
+
 
 _UNITS: Final = ("millisecond", "second", "minute", "hour", "day")
 """The units that begin at the multiples of their length since 1970."""

@@ -28,9 +28,10 @@ from fsql.compiler.binder.expressions.literals import bind_literal
 from fsql.compiler.binder.expressions.pseudo_columns import MESSAGE_COLUMNS, pseudo_column
 from fsql.compiler.binder.expressions.time_zone import bind_at_time_zone
 from fsql.compiler.binder.limits import check_size
-from fsql.compiler.binder.report import Abandoned, Refusal, no_column, not_implemented, refusal
+from fsql.compiler.binder.report import Refusal, no_column, not_implemented, refusal
 from fsql.compiler.binder.scope import Field, Scope, matches, names_text
 from fsql.compiler.diagnostics.near_names import near_name
+from fsql.compiler.diagnostics.report import Abandoned
 from fsql.compiler.expression import ColumnRef
 from fsql.compiler.functions.coercion import coerce
 from fsql.compiler.node import walk
@@ -44,10 +45,11 @@ if TYPE_CHECKING:
     from fsql.compiler.binder.ddl.declared_functions import Functions
     from fsql.compiler.binder.over.over import RunningCollector
     from fsql.compiler.binder.row_patterns.navigations import Navigations
-    from fsql.compiler.binder.source_spans import SourceSpans
     from fsql.compiler.binder.subqueries.scalar_subquery import SubqueryCollector
+    from fsql.compiler.bound.source_spans import SourceSpans
     from fsql.compiler.expression import Expression
     from fsql.compiler.text.source import Span
+
 
 _WITHOUT_ARGUMENTS: Final = frozenset({"NOW", "PROCTIME", "PI", "CURRENT_ROW_TIMESTAMP"})
 _OF_OUTER: Final = "a condition with a column of an outer query is written in WHERE"

@@ -6,13 +6,13 @@ from functools import reduce
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from fsql.compiler import syntax
-from fsql.compiler.binder.expressions.conditionals import make_case
-from fsql.compiler.binder.expressions.operators import call, unify
+from fsql.compiler.binder.expressions.operators import unify
 from fsql.compiler.binder.expressions.predicates import compare
 from fsql.compiler.binder.expressions.typed_calls import regexp_match
 from fsql.compiler.binder.expressions.zoned_texts import convert_tz, to_timestamp_ltz
 from fsql.compiler.binder.report import refusal
 from fsql.compiler.expression import Expression, Literal
+from fsql.compiler.functions.calls import call, make_case
 from fsql.compiler.functions.coercion import coerce
 from fsql.compiler.sqltypes import BIGINT, BOOLEAN, NULL, STRING, Kind
 

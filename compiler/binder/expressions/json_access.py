@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 
 from fsql.compiler import syntax
 from fsql.compiler.binder.expressions.conditionals import bind_cast, cast_bound, with_length
-from fsql.compiler.binder.expressions.operators import call
 from fsql.compiler.binder.expressions.type_names import bind_type
 from fsql.compiler.binder.report import refusal
 from fsql.compiler.expression import Call, Cast, Literal
+from fsql.compiler.functions.calls import call
 from fsql.compiler.functions.casts import castable
 from fsql.compiler.functions.evaluate import evaluate
 from fsql.compiler.functions.failure import RowFailure

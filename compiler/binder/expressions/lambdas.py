@@ -12,17 +12,15 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from fsql.compiler import syntax
 from fsql.compiler.analysis.nullability import with_nullability
-from fsql.compiler.binder.expressions.conditionals import make_cast
 from fsql.compiler.binder.expressions.lambda_parameters import Parameters
-from fsql.compiler.binder.expressions.operators import call
-from fsql.compiler.binder.pending import (
+from fsql.compiler.binder.report import Refusal, not_implemented, refusal
+from fsql.compiler.bound.pending import (
     AggregateValue,
     GroupingValue,
     ParameterValue,
     RunningValue,
     replace_pending,
 )
-from fsql.compiler.binder.report import Refusal, not_implemented, refusal
 from fsql.compiler.diagnostics import Label
 from fsql.compiler.expression import (
     ColumnRef,
@@ -32,6 +30,7 @@ from fsql.compiler.expression import (
     LambdaCall,
     LambdaFunction,
 )
+from fsql.compiler.functions.calls import call, make_cast
 from fsql.compiler.functions.coercion import coercible, common_type
 from fsql.compiler.sqltypes import (
     BOOLEAN,
@@ -46,8 +45,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from fsql.compiler.binder.expressions.expression import ExpressionBinder
-    from fsql.compiler.binder.source_spans import SourceSpans
+    from fsql.compiler.bound.source_spans import SourceSpans
     from fsql.compiler.sqltypes import SqlType
+
 
 FORMS: Final = {
     "TRANSFORM": "(array, x -> a) or (map, (k, v) -> a, (k, v) -> b)",

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 from fsql.compiler import syntax
 from fsql.compiler.binder.expressions.call_arguments import require_literal
-from fsql.compiler.binder.expressions.operators import call, combine_balanced, make_call
 from fsql.compiler.binder.report import refusal
 from fsql.compiler.expression import Literal
+from fsql.compiler.functions.calls import call, combine_balanced, make_call
 from fsql.compiler.functions.evaluate import constant_value
 from fsql.compiler.functions.table import FUNCTIONS
 from fsql.compiler.sqltypes import BOOLEAN, STRING, Kind

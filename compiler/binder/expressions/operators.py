@@ -11,12 +11,11 @@ import re
 from typing import TYPE_CHECKING, Final, TypedDict
 
 from fsql.compiler import syntax
-from fsql.compiler.analysis.nullability import call_nullable
 from fsql.compiler.binder.expressions.literals import bind_number
-from fsql.compiler.binder.expressions.time_zone import zoned_call
 from fsql.compiler.binder.report import Refusal, refusal
 from fsql.compiler.diagnostics import Label
-from fsql.compiler.expression import Call, Expression, Literal
+from fsql.compiler.expression import Expression, Literal
+from fsql.compiler.functions.calls import make_call
 from fsql.compiler.functions.casts import castable
 from fsql.compiler.functions.coercion import (
     OF_QUOTED,
@@ -29,8 +28,6 @@ from fsql.compiler.functions.coercion import (
     constructs_map,
     exact_literals,
 )
-from fsql.compiler.functions.signature import match_signature
-from fsql.compiler.functions.table import FUNCTIONS
 from fsql.compiler.sqltypes import (
     CLOCK_TIMES,
     DAY_US,
@@ -53,6 +50,7 @@ if TYPE_CHECKING:
 
     Placed = tuple[Expression, Span]
 
+
 _ARITHMETIC: Final[Mapping[str, str]] = {
     "+": "add",
     "-": "subtract",
@@ -66,42 +64,6 @@ _ARITHMETIC: Final[Mapping[str, str]] = {
     "<<": "shiftleft",
     ">>": "shiftright",
 }
-
-
-def make_call(name: str, *arguments: Expression) -> Expression | None:
-    """Return the call of a built-in function, with coerced arguments; None if no signature fits."""
-    if any(argument.type.zone for argument in arguments):
-        return zoned_call(name, arguments, _make_call)
-    return _make_call(name, *arguments)
-
-
-def _make_call(name: str, *arguments: Expression) -> Expression | None:
-    function = FUNCTIONS[name]
-    arguments = tuple(exact_literals(arguments))
-    match = match_signature(function, [argument.type for argument in arguments])
-    if match is None:
-        return None
-    coerced = tuple(
-        coerce(argument, target)
-        for argument, target in zip(arguments, match.parameters, strict=True)
-    )
-    return Call(match.result, call_nullable(function.nullability, coerced), name, coerced)
-
-
-def call(name: str, *arguments: Expression) -> Expression:
-    """Return the call of a function; the caller has checked that the arguments fit."""
-    made = make_call(name, *arguments)
-    assert made is not None, f"{name} does not take its arguments"
-    return made
-
-
-def combine_balanced(name: str, operands: Sequence[Expression]) -> Expression:
-    """Return the operands connected by the associative function `name`, as a balanced tree."""
-    level = list(operands)
-    while len(level) > 1:
-        pairs = [call(name, *level[i : i + 2]) for i in range(0, len(level) - 1, 2)]
-        level = pairs + level[len(pairs) * 2 :]
-    return level[0]
 
 
 def unify(

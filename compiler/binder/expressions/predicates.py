@@ -6,10 +6,11 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler import syntax
-from fsql.compiler.binder.expressions.operators import call, combine_balanced, make_call, unify
+from fsql.compiler.binder.expressions.operators import unify
 from fsql.compiler.binder.expressions.pseudo_columns import compared_with_text
 from fsql.compiler.binder.report import refusal
 from fsql.compiler.expression import Expression, InSet, Literal
+from fsql.compiler.functions.calls import call, combine_balanced, make_call
 from fsql.compiler.functions.coercion import coerce, coercible
 from fsql.compiler.sqltypes import BOOLEAN, STRUCTURED, Kind
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
     from fsql.compiler.binder.expressions.expression import ExpressionBinder
     from fsql.compiler.text.source import Span
+
 
 _COMPARISONS: Final[Mapping[str, str]] = {
     "=": "eq",

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fsql.compiler.binder.expressions.conditionals import make_cast
 from fsql.compiler.binder.report import refusal
 from fsql.compiler.expression import Expression, Literal
+from fsql.compiler.functions.calls import make_cast
 from fsql.compiler.functions.casts import castable
 from fsql.compiler.functions.printf import Directive, format_pieces
 from fsql.compiler.sqltypes import INTEGER_RANGES, STRING, Kind

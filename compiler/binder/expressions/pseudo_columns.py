@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING, Final
 
 from fsql.compiler import syntax
 from fsql.compiler.analysis.properties import Bound
-from fsql.compiler.binder.expressions.operators import call
 from fsql.compiler.expression import Call, Expression
+from fsql.compiler.functions.calls import call
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from fsql.compiler.binder.scope import Field, Scope
+
 
 _BOUNDS: Final[Mapping[str, Bound]] = {"WINDOWSTART": Bound.START, "WINDOWEND": Bound.END}
 ROW_TIME: Final = "ROWTIME"

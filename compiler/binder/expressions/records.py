@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 from fsql.compiler import syntax
 from fsql.compiler.binder.expressions.call_arguments import argument_error
-from fsql.compiler.binder.expressions.operators import call, make_call
 from fsql.compiler.binder.report import Refusal, check_distinct, refusal
 from fsql.compiler.binder.scope import matches, names_text
 from fsql.compiler.diagnostics.near_names import near_name
 from fsql.compiler.expression import Cast, Expression, FieldAccess
+from fsql.compiler.functions.calls import call, make_call
 from fsql.compiler.functions.table import FUNCTIONS
 from fsql.compiler.sqltypes import Kind, row_of
 

@@ -10,9 +10,10 @@ from fsql.compiler.binder.references import parts_of
 from fsql.compiler.sqltypes import INTEGER_RANGES, Kind
 
 if TYPE_CHECKING:
-    from fsql.compiler.binder.report import Report
-    from fsql.compiler.binder.source_spans import SourceSpans
+    from fsql.compiler.bound.source_spans import SourceSpans
+    from fsql.compiler.diagnostics.report import Report
     from fsql.compiler.sqltypes import SqlType
+
 
 _WHOLE = frozenset({*INTEGER_RANGES, Kind.BOOLEAN, Kind.NULL})
 

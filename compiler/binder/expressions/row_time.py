@@ -12,11 +12,10 @@ from dataclasses import fields
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler import syntax
-from fsql.compiler.binder.expressions.conditionals import make_cast
-from fsql.compiler.binder.expressions.operators import call
 from fsql.compiler.binder.expressions.time_zone import utc_to_instant
 from fsql.compiler.binder.report import Refusal, refusal
 from fsql.compiler.expression import Cast, ColumnRef, Expression
+from fsql.compiler.functions.calls import call, make_cast
 from fsql.compiler.logical import Project, Scan
 from fsql.compiler.sqltypes import (
     DATE,
@@ -32,6 +31,7 @@ if TYPE_CHECKING:
 
     from fsql.compiler.binder.expressions.expression import ExpressionBinder
     from fsql.compiler.logical import Plan
+
 
 TYPES: Final[Mapping[str, SqlType]] = {
     "PROCTIME": TIMESTAMP,

@@ -18,10 +18,9 @@ from fsql.compiler.binder.expressions.call_arguments import (
     require_literals,
 )
 from fsql.compiler.binder.expressions.concatenation import texts_of
-from fsql.compiler.binder.expressions.conditionals import make_cast
 from fsql.compiler.binder.expressions.current_watermark import bind_current_watermark
 from fsql.compiler.binder.expressions.forms import FORMS
-from fsql.compiler.binder.expressions.operators import call, combine_balanced, make_call, unify
+from fsql.compiler.binder.expressions.operators import unify
 from fsql.compiler.binder.expressions.printf import printf_arguments
 from fsql.compiler.binder.expressions.row_time import (
     CURRENT_WATERMARK,
@@ -35,6 +34,7 @@ from fsql.compiler.binder.report import Refusal, refusal
 from fsql.compiler.diagnostics.near_names import near_name
 from fsql.compiler.expression import Call, Expression, Literal
 from fsql.compiler.functions.aggregates import AGGREGATES
+from fsql.compiler.functions.calls import call, combine_balanced, make_call, make_cast
 from fsql.compiler.functions.date_arithmetic import has_whole_days, unit_of
 from fsql.compiler.functions.documents import as_document, has_document
 from fsql.compiler.functions.evaluate import constant_value

@@ -13,25 +13,17 @@ from typing import TYPE_CHECKING, Final
 from fsql.compiler import syntax
 from fsql.compiler.binder.report import not_implemented, refusal
 from fsql.compiler.diagnostics.near_names import near_name
-from fsql.compiler.expression import Cast, Expression, Literal
-from fsql.compiler.functions.coercion import coerce
+from fsql.compiler.expression import Cast, Expression
 from fsql.compiler.functions.evaluate import constant_value
 from fsql.compiler.functions.time_zones import zone_name, zone_names
-from fsql.compiler.sqltypes import MONTHS, TIMESTAMP, Kind, SqlType, instants
+from fsql.compiler.sqltypes import TIMESTAMP, Kind, SqlType, instants
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     from fsql.compiler.binder.expressions.expression import ExpressionBinder
     from fsql.compiler.text.source import Span
 
+
 SETTING: Final = "table.local-time-zone"
-_OF_UNITS: Final = frozenset({"timestamp_add", "timestamp_diff"})
-_ROUNDED: Final = frozenset({"date_trunc", "date_ceil"})
-_ELAPSED: Final = ("MICROSECOND", "MILLISECOND", "SECOND", "MINUTE", "HOUR")
-"""Units of a fixed duration."""
-_DAYS: Final = ("DAY", "WEEK")
-"""Units that are 24 hours, or 7 times that, when they are added, and begin at a local midnight."""
 
 
 def zone_of_script(script: syntax.Script) -> str:
@@ -133,31 +125,3 @@ def _cast(operand: Expression, target: SqlType) -> Expression:
     if operand.type == target:
         return operand
     return Cast(target, operand.nullable, operand)
-
-
-def zoned_call(
-    name: str, arguments: Sequence[Expression], call: Callable[..., Expression | None]
-) -> Expression | None:
-    """Return the call of a function with a TIMESTAMP_LTZ among its arguments; None if no signature fits.
-
-    `call` constructs the call for arguments of any types, by the table of functions.
-    """
-    zoned = instants(next(each.type.zone for each in arguments if each.type.zone))
-    if name in _ROUNDED and _unit(arguments) in _ELAPSED:
-        unit, at = arguments
-        local = coerce(at, TIMESTAMP)
-        moved = call("subtract", local, call(name, unit, local))
-        return call("subtract", at, moved)
-    calendar = any(each.type == MONTHS for each in arguments)
-    if calendar or (name in _OF_UNITS and _unit(arguments) not in _ELAPSED + _DAYS):
-        arguments = [coerce(each, TIMESTAMP) if each.type.zone else each for each in arguments]
-    made = call(name, *arguments)
-    if made is not None and made.type == TIMESTAMP:
-        return _cast(made, zoned)
-    return made
-
-
-def _unit(arguments: Sequence[Expression]) -> str:
-    first = arguments[0] if arguments else None
-    text = first.value if isinstance(first, Literal) else None
-    return text.upper().removesuffix("S") if isinstance(text, str) else ""

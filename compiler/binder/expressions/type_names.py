@@ -42,7 +42,7 @@ from fsql.compiler.sqltypes import (
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from fsql.compiler.binder.report import Report
+    from fsql.compiler.diagnostics.report import Report
     from fsql.compiler.syntax import TypeName
 
 

@@ -12,10 +12,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.binder.expressions.literals import escaped_octets
-from fsql.compiler.binder.expressions.operators import call
 from fsql.compiler.binder.expressions.time_zone import constant_zone, in_zone, utc_to_instant
 from fsql.compiler.binder.report import refusal
 from fsql.compiler.expression import Call, Case, Cast, Expression, Literal
+from fsql.compiler.functions.calls import call
 from fsql.compiler.functions.evaluate import constant_value
 from fsql.compiler.functions.regular_expressions import group_count, regexp_error
 from fsql.compiler.functions.truncation import unit_error
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from fsql.compiler.binder.expressions.expression import ExpressionBinder
     from fsql.compiler.sqltypes import SqlType
     from fsql.compiler.text.source import Span
+
 
 _MICROSECONDS: Final = Literal(DOUBLE, nullable=False, value=1e6)
 _HASHES: Final = frozenset({"sha1", "sha224", "sha256", "sha384", "sha512", "sha2"})

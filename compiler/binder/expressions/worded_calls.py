@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Final
 from fsql.compiler import syntax
 from fsql.compiler.binder.expressions.array_calls import check_position
 from fsql.compiler.binder.expressions.call_arguments import argument_error
-from fsql.compiler.binder.expressions.conditionals import make_cast
-from fsql.compiler.binder.expressions.operators import call, make_call, unify
+from fsql.compiler.binder.expressions.operators import unify
 from fsql.compiler.binder.report import refusal
 from fsql.compiler.expression import Case, Literal
 from fsql.compiler.functions.calendar_fields import (
@@ -17,6 +16,7 @@ from fsql.compiler.functions.calendar_fields import (
     FIELDS_OF_MONTHS,
     WEEKDAYS,
 )
+from fsql.compiler.functions.calls import call, make_call, make_cast
 from fsql.compiler.functions.date_arithmetic import has_whole_days, unit_of
 from fsql.compiler.functions.table import FUNCTIONS
 from fsql.compiler.sqltypes import BIGINT, STRING, STRUCTURED, TIMESTAMP, Kind

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from fsql.compiler.binder.expressions.operators import call
 from fsql.compiler.binder.expressions.time_zone import constant_zone, in_zone, utc_to_instant
 from fsql.compiler.binder.report import not_implemented, refusal
 from fsql.compiler.expression import Call, Cast, Expression, Literal
+from fsql.compiler.functions.calls import call
 from fsql.compiler.functions.coercion import coerce
 from fsql.compiler.functions.evaluate import constant_value
 from fsql.compiler.functions.read_patterns import READ
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from fsql.compiler.binder.expressions.expression import ExpressionBinder
     from fsql.compiler.functions.time_patterns import Family
     from fsql.compiler.text.source import Span
+
 
 _SECONDS: Final = Literal(STRING, nullable=False, value=SECONDS_PATTERN)
 _CAST_TEXT: Final = Literal(

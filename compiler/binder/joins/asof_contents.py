@@ -15,15 +15,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.analysis.properties import derived_keys
-from fsql.compiler.binder.expressions.operators import call
 from fsql.compiler.binder.joins.outer_join import by_pairs
-from fsql.compiler.binder.relation import column_refs, filter_relation
+from fsql.compiler.functions.calls import call
 from fsql.compiler.logical import Join, JoinKind, OrderKey, Plan, Rank, RankFunction
+from fsql.compiler.planner.rows import column_refs, filter_relation
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from fsql.compiler.expression import Expression
+
 
 _FROM_BEFORE: Final = frozenset({"ge", "gt"})
 

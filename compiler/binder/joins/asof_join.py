@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from fsql.compiler.binder.expressions.operators import call
 from fsql.compiler.binder.joins.asof_contents import asof_contents, has_identity
 from fsql.compiler.binder.joins.changed_versions import changed_versions
 from fsql.compiler.binder.joins.join import (
@@ -28,6 +27,7 @@ from fsql.compiler.binder.relation import Relation
 from fsql.compiler.binder.report import not_implemented, refusal
 from fsql.compiler.diagnostics import Diagnostic, Label
 from fsql.compiler.expression import Call, ColumnRef
+from fsql.compiler.functions.calls import call
 from fsql.compiler.logical import JoinKind, append_only
 
 if TYPE_CHECKING:
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from fsql.compiler.binder.context import Context
     from fsql.compiler.expression import Expression
     from fsql.compiler.text.source import Span
+
 
 _SWAPPED: Final = {"le": "ge", "lt": "gt", "ge": "le", "gt": "lt"}
 _NEXT: Final = frozenset({"le", "lt"})

@@ -19,11 +19,10 @@ from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.analysis.nullability import with_nullability
 from fsql.compiler.binder.changelogs.whole_changes import whole_changes
-from fsql.compiler.binder.expressions.operators import call
 from fsql.compiler.binder.joins.version_views import carry_columns
-from fsql.compiler.binder.relation import column_refs, filter_relation
 from fsql.compiler.connectors import REQUIRED
 from fsql.compiler.expression import Call, Case, ColumnRef, Expression, Literal
+from fsql.compiler.functions.calls import call
 from fsql.compiler.logical import (
     ApplyChanges,
     Filter,
@@ -36,6 +35,7 @@ from fsql.compiler.logical import (
     tables,
 )
 from fsql.compiler.node import Node, map_children, walk
+from fsql.compiler.planner.rows import column_refs, filter_relation
 from fsql.compiler.records import dataclass
 from fsql.compiler.sqltypes import BOOLEAN
 
@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
     from fsql.compiler.logical import Table
+
 
 _PRESENT: Final = "present"
 

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 from fsql.compiler.binder.expressions.expression import ExpressionBinder
 from fsql.compiler.binder.joins.join import side_by_side
 from fsql.compiler.binder.joins.within import within_conditions
-from fsql.compiler.binder.relation import conjuncts, filter_relation
 from fsql.compiler.binder.report import Refusal
 from fsql.compiler.binder.scope import Scope
+from fsql.compiler.planner.rows import conjuncts, filter_relation
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -7,22 +7,19 @@ only if its meaning does not change: an equality or a bound of time that cannot 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from fsql.compiler.analysis.delays import delay_us
 from fsql.compiler.analysis.properties import Bound, window_columns
 from fsql.compiler.analysis.window_changes import equal_bounds
-from fsql.compiler.binder.expressions.operators import call
 from fsql.compiler.binder.joins.time_range import FoundRange, Times, find_time_range
-from fsql.compiler.binder.pending import replace_pending
-from fsql.compiler.binder.relation import Relation, filter_relation
+from fsql.compiler.binder.relation import Relation
 from fsql.compiler.binder.report import refusal
-from fsql.compiler.binder.state_ttl import join_while_alive, without_times
+from fsql.compiler.bound.pending import replace_pending
 from fsql.compiler.diagnostics import Diagnostic, Label
-from fsql.compiler.expression import Call, ColumnRef, Expression, Literal, TryCast
+from fsql.compiler.expression import Call, ColumnRef, Expression, TryCast
 from fsql.compiler.functions.coercion import coerce, coercible, common_type
 from fsql.compiler.functions.evaluate import fallible
-from fsql.compiler.functions.null_safe import instead_of_null
 from fsql.compiler.functions.time_zones import zone_of
 from fsql.compiler.logical import (
     AssignRowTime,
@@ -43,21 +40,21 @@ from fsql.compiler.logical import (
     operators,
 )
 from fsql.compiler.node import walk
+from fsql.compiler.planner.join_keys import ZERO, null_safe_keys
+from fsql.compiler.planner.lifetimes import join_while_alive, without_times
+from fsql.compiler.planner.rows import filter_relation
 from fsql.compiler.records import dataclass
-from fsql.compiler.sqltypes import INT, Kind
+from fsql.compiler.sqltypes import Kind
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from fsql.compiler.binder.joins.skew import Skews
     from fsql.compiler.binder.scope import Layer
-    from fsql.compiler.binder.source_spans import SourceSpans
-    from fsql.compiler.binder.state_ttl import SideLifetimes
+    from fsql.compiler.bound.lifetimes import SideLifetimes
+    from fsql.compiler.bound.source_spans import SourceSpans
     from fsql.compiler.logical import TimeRange
     from fsql.compiler.text.source import Span
-
-ZERO: Final = Literal(INT, nullable=False, value=0)
-"""The key of both sides where no condition of a join is an equality."""
 
 
 def side_by_side(left: Relation, right: Relation) -> Layer:
@@ -244,14 +241,6 @@ def _equality(condition: Expression) -> tuple[Expression, Expression] | None:
             return one, other
         case _:
             return None
-
-
-def null_safe_keys(one: Expression, other: Expression) -> list[tuple[Expression, Expression]]:
-    """Return keys that are never NULL, and equal if and only if both sides are equal or both NULL."""
-    if not (one.nullable and other.nullable):
-        return [(one, other)]
-    of_one, of_other = (call("coalesce", each, instead_of_null(each.type)) for each in (one, other))
-    return [(call("is_null", one), call("is_null", other)), (of_one, of_other)]
 
 
 def keys_of_one_type(one: Expression, other: Expression) -> tuple[Expression, Expression]:

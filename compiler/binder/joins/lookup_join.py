@@ -14,9 +14,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fsql.compiler.binder.expressions.operators import call
-from fsql.compiler.binder.relation import column_refs, filter_relation
 from fsql.compiler.expression import AggregateCall, AggregateFunction, Cast, FieldAccess, Literal
+from fsql.compiler.functions.calls import call
 from fsql.compiler.functions.coercion import coerce, common_type
 from fsql.compiler.functions.null_safe import instead_of_null
 from fsql.compiler.logical import (
@@ -30,6 +29,7 @@ from fsql.compiler.logical import (
     Union,
     tables,
 )
+from fsql.compiler.planner.rows import column_refs, filter_relation
 from fsql.compiler.sqltypes import BIGINT, row_of
 
 if TYPE_CHECKING:

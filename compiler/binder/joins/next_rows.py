@@ -14,8 +14,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fsql.compiler.binder.expressions.operators import call
-from fsql.compiler.binder.joins.join import null_safe_keys
 from fsql.compiler.binder.joins.versions import (
     SortedSides,
     VersionedSide,
@@ -23,8 +21,8 @@ from fsql.compiler.binder.joins.versions import (
     fills,
     sort_sides,
 )
-from fsql.compiler.binder.relation import column_refs, filter_relation
 from fsql.compiler.expression import AggregateCall, AggregateFunction, Case, Literal
+from fsql.compiler.functions.calls import call
 from fsql.compiler.functions.coercion import coerce
 from fsql.compiler.logical import (
     AssignSessions,
@@ -37,6 +35,8 @@ from fsql.compiler.logical import (
     Project,
     Union,
 )
+from fsql.compiler.planner.join_keys import null_safe_keys
+from fsql.compiler.planner.rows import column_refs, filter_relation
 from fsql.compiler.sqltypes import BIGINT, TIMESTAMP_MAX
 
 if TYPE_CHECKING:

@@ -17,34 +17,35 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from fsql.compiler.binder.joins.interval_join import IntervalJoin
 from fsql.compiler.binder.joins.join import (
-    ZERO,
     all_from,
     columns_in,
     equality_keys,
     join,
-    null_safe_keys,
     renumber,
     shift_columns,
     side_by_side,
 )
 from fsql.compiler.binder.joins.window_join import Conditions, window_join
-from fsql.compiler.binder.relation import Relation, column_refs, filter_relation
+from fsql.compiler.binder.relation import Relation
 from fsql.compiler.binder.report import Refusal, not_implemented
-from fsql.compiler.binder.state_ttl import join_while_alive, without_times
 from fsql.compiler.expression import Case, Literal
 from fsql.compiler.logical import Join, JoinKind, Plan, Project, Union, append_only
+from fsql.compiler.planner.join_keys import ZERO, null_safe_keys
+from fsql.compiler.planner.joins.interval_join import IntervalJoin
+from fsql.compiler.planner.lifetimes import join_while_alive, without_times
+from fsql.compiler.planner.rows import column_refs, filter_relation
 from fsql.compiler.sqltypes import INT
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from fsql.compiler.binder.scope import Layer
-    from fsql.compiler.binder.source_spans import SourceSpans
-    from fsql.compiler.binder.state_ttl import SideLifetimes
+    from fsql.compiler.bound.lifetimes import SideLifetimes
+    from fsql.compiler.bound.source_spans import SourceSpans
     from fsql.compiler.expression import Expression
     from fsql.compiler.text.source import Span
+
 
 _Keys = tuple[tuple["Expression", ...], tuple["Expression", ...]]
 

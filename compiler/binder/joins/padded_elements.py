@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING
 from fsql.compiler.binder.expressions.expression import ExpressionBinder
 from fsql.compiler.binder.joins.conditions import keep_where
 from fsql.compiler.binder.joins.join import columns_in
-from fsql.compiler.binder.pending import replace_pending
-from fsql.compiler.binder.relation import Relation, column_refs, project
+from fsql.compiler.binder.relation import Relation
 from fsql.compiler.binder.scope import Scope
 from fsql.compiler.binder.subqueries.lateral import (
     BoundElements,
@@ -22,20 +21,16 @@ from fsql.compiler.binder.subqueries.lateral import (
     unnest_left,
 )
 from fsql.compiler.binder.subqueries.unnested_arrays import number_elements
-from fsql.compiler.expression import (
-    ColumnRef,
-    FieldAccess,
-    LambdaBody,
-    LambdaCall,
-    LambdaFunction,
-)
+from fsql.compiler.bound.pending import replace_pending
+from fsql.compiler.expression import ColumnRef, FieldAccess, LambdaBody, LambdaCall, LambdaFunction
 from fsql.compiler.node import walk
+from fsql.compiler.planner.rows import column_refs, project
 
 if TYPE_CHECKING:
     from fsql.compiler import syntax
     from fsql.compiler.binder.context import Context
-    from fsql.compiler.binder.source_spans import SourceSpans
     from fsql.compiler.binder.subqueries.lateral import Elements
+    from fsql.compiler.bound.source_spans import SourceSpans
     from fsql.compiler.expression import Expression
 
 

@@ -24,11 +24,12 @@ if TYPE_CHECKING:
 
     from fsql.compiler import syntax
     from fsql.compiler.binder.relation import Relation
-    from fsql.compiler.binder.report import Report
+    from fsql.compiler.diagnostics.report import Report
     from fsql.compiler.expression import Expression
     from fsql.compiler.logical import Join
     from fsql.compiler.sqltypes import SqlType
     from fsql.compiler.text.source import Span
+
 
 PARTS: Final = 16
 """Into how many parts the rows of a hot key are divided.  Part of what a join is, so of its state."""

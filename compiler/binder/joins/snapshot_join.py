@@ -14,23 +14,19 @@ from typing import TYPE_CHECKING, Final
 from fsql.compiler import syntax
 from fsql.compiler.binder.changelogs.changelog_arguments import arguments_by_name
 from fsql.compiler.binder.expressions.expression import ExpressionBinder
-from fsql.compiler.binder.expressions.operators import combine_balanced
 from fsql.compiler.binder.joins.conditions import where_between
-from fsql.compiler.binder.joins.join import (
-    ZERO,
-    all_from,
-    equality_keys,
-    shift_columns,
-    side_by_side,
-)
+from fsql.compiler.binder.joins.join import all_from, equality_keys, shift_columns, side_by_side
 from fsql.compiler.binder.joins.lookup_join import read_first
 from fsql.compiler.binder.joins.outer_join import with_columns
-from fsql.compiler.binder.relation import Relation, apply_alias, filter_relation
+from fsql.compiler.binder.relation import Relation, apply_alias
 from fsql.compiler.binder.report import Refusal, not_implemented, refusal
 from fsql.compiler.binder.tables import bind_table_argument
 from fsql.compiler.diagnostics import Diagnostic, Label
+from fsql.compiler.functions.calls import combine_balanced
 from fsql.compiler.functions.evaluate import fallible
 from fsql.compiler.logical import Join, JoinKind, append_only
+from fsql.compiler.planner.join_keys import ZERO
+from fsql.compiler.planner.rows import filter_relation
 from fsql.compiler.sqltypes import Kind
 
 if TYPE_CHECKING:
@@ -41,6 +37,7 @@ if TYPE_CHECKING:
     from fsql.compiler.binder.references import Condition
     from fsql.compiler.expression import Expression
     from fsql.compiler.text.source import Span
+
 
 SNAPSHOT: Final = "SNAPSHOT"
 SNAPSHOT_FORM: Final = "FROM a JOIN LATERAL SNAPSHOT(input => TABLE b) AS s ON a.k = s.k"

@@ -10,7 +10,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler import syntax
-from fsql.compiler.binder.expressions.operators import call, combine_balanced
 from fsql.compiler.binder.expressions.row_time import is_row_time, is_row_time_call
 from fsql.compiler.binder.joins.changed_versions import (
     changed_versions,
@@ -19,21 +18,17 @@ from fsql.compiler.binder.joins.changed_versions import (
     only_present,
     with_condition,
 )
-from fsql.compiler.binder.joins.join import (
-    all_from,
-    equality_keys,
-    shift_columns,
-    side_by_side,
-)
+from fsql.compiler.binder.joins.join import all_from, equality_keys, shift_columns, side_by_side
 from fsql.compiler.binder.joins.lookup_join import read_first, with_rows_at_rest
 from fsql.compiler.binder.joins.outer_join import with_columns
 from fsql.compiler.binder.joins.version_views import carry_columns, ranked_versions
 from fsql.compiler.binder.joins.versions import VersionedSide, rename_fields, with_versions
-from fsql.compiler.binder.pending import replace_pending
-from fsql.compiler.binder.relation import Relation, column_refs, filter_relation
+from fsql.compiler.binder.relation import Relation
 from fsql.compiler.binder.report import Refusal, refusal
 from fsql.compiler.binder.windows.event_time import event_time_field
+from fsql.compiler.bound.pending import replace_pending
 from fsql.compiler.expression import Call, Case, Cast, ColumnRef, Expression, Literal
+from fsql.compiler.functions.calls import call, combine_balanced
 from fsql.compiler.logical import (
     ApplyChanges,
     Filter,
@@ -46,6 +41,7 @@ from fsql.compiler.logical import (
     tables,
 )
 from fsql.compiler.node import walk
+from fsql.compiler.planner.rows import column_refs, filter_relation
 from fsql.compiler.records import dataclass
 from fsql.compiler.sqltypes import BOOLEAN, FLOATING
 
@@ -55,6 +51,7 @@ if TYPE_CHECKING:
     from fsql.compiler.binder.context import Context
     from fsql.compiler.binder.joins.changed_versions import ChangedVersions
     from fsql.compiler.text.source import Span
+
 
 _MATCHES: Final = "matches"
 

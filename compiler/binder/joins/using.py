@@ -9,13 +9,14 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from fsql.compiler.binder.expressions.operators import call
 from fsql.compiler.binder.expressions.predicates import compare
-from fsql.compiler.binder.relation import Relation, column_refs
+from fsql.compiler.binder.relation import Relation
 from fsql.compiler.binder.report import refusal
 from fsql.compiler.binder.scope import Field, Scope, names_text
+from fsql.compiler.functions.calls import call
 from fsql.compiler.functions.coercion import coerce
 from fsql.compiler.logical import JoinKind, Project
+from fsql.compiler.planner.rows import column_refs
 from fsql.compiler.syntax import Identifier
 
 if TYPE_CHECKING:

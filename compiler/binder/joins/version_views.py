@@ -11,9 +11,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from fsql.compiler.binder.relation import column_refs
 from fsql.compiler.expression import Call, ColumnRef, Literal
 from fsql.compiler.logical import Filter, Plan, Project, Rank, RankFunction, append_only
+from fsql.compiler.planner.rows import column_refs
 from fsql.compiler.records import dataclass
 from fsql.compiler.sqltypes import BIGINT
 

@@ -16,8 +16,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from fsql.compiler.binder.expressions.operators import call
-from fsql.compiler.binder.relation import column_refs, filter_relation
 from fsql.compiler.expression import (
     AggregateCall,
     AggregateFunction,
@@ -26,6 +24,7 @@ from fsql.compiler.expression import (
     FieldAccess,
     Literal,
 )
+from fsql.compiler.functions.calls import call
 from fsql.compiler.functions.coercion import coerce, common_type
 from fsql.compiler.functions.null_safe import instead_of_null
 from fsql.compiler.logical import (
@@ -38,6 +37,7 @@ from fsql.compiler.logical import (
     Project,
     Union,
 )
+from fsql.compiler.planner.rows import column_refs, filter_relation
 from fsql.compiler.records import dataclass
 from fsql.compiler.sqltypes import BIGINT, SqlType, row_of
 
@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from fsql.compiler.binder.scope import Layer
     from fsql.compiler.schema import Schema
     from fsql.compiler.text.source import Span
+
 
 _VERSION_TIME = "version_time"
 _SIDE = "side"

@@ -21,10 +21,8 @@ from typing import TYPE_CHECKING, Final
 from fsql.compiler.analysis.delays import delay_us
 from fsql.compiler.analysis.properties import Bound, window_columns
 from fsql.compiler.analysis.window_ends import window_ends
-from fsql.compiler.binder.expressions.operators import call, combine_balanced
 from fsql.compiler.binder.joins.join import always_on_time, columns_in, window_starts
-from fsql.compiler.binder.pending import replace_pending
-from fsql.compiler.binder.relation import column_refs, filter_relation
+from fsql.compiler.bound.pending import replace_pending
 from fsql.compiler.expression import (
     AggregateCall,
     AggregateFunction,
@@ -34,6 +32,7 @@ from fsql.compiler.expression import (
     FieldAccess,
     Literal,
 )
+from fsql.compiler.functions.calls import call, combine_balanced
 from fsql.compiler.logical import (
     REACHED,
     CountLateRows,
@@ -47,6 +46,7 @@ from fsql.compiler.logical import (
     append_only,
     grain_us,
 )
+from fsql.compiler.planner.rows import column_refs, filter_relation
 from fsql.compiler.records import dataclass
 from fsql.compiler.sqltypes import INT, array_of, row_of
 
@@ -54,12 +54,13 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from fsql.compiler.analysis.properties import WindowColumns
-    from fsql.compiler.binder.source_spans import SourceSpans
+    from fsql.compiler.bound.source_spans import SourceSpans
     from fsql.compiler.expression import Expression
     from fsql.compiler.sqltypes import SqlType
 
     Columns = tuple[int, int]
     Pair = tuple[Expression, Expression]
+
 
 _LEFT: Final = 0
 _RIGHT: Final = 1

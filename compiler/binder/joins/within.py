@@ -6,12 +6,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from fsql.compiler.analysis.delays import delay_us
-from fsql.compiler.binder.expressions.operators import call
 from fsql.compiler.binder.report import refusal
 from fsql.compiler.binder.scope import Field
 from fsql.compiler.binder.windows.event_time import LATEST_TIME, with_latest_time
 from fsql.compiler.binder.windows.window import check_delay, constant_interval_us
 from fsql.compiler.expression import Expression, Literal
+from fsql.compiler.functions.calls import call
 from fsql.compiler.sqltypes import INTERVAL
 
 if TYPE_CHECKING:

@@ -9,22 +9,19 @@ from dataclasses import field, replace
 from typing import TYPE_CHECKING
 
 from fsql.compiler import syntax
-from fsql.compiler.binder.aggregates.aggregate_calls import (
-    complete_value,
-    make_aggregate,
-    needs_total_order,
-)
+from fsql.compiler.binder.aggregates.aggregate_calls import complete_value, make_aggregate
 from fsql.compiler.binder.expressions.expression import ExpressionBinder
 from fsql.compiler.binder.over.frames import FrameBounds, ascends, is_whole, read_frame
-from fsql.compiler.binder.over.ordered_frames import ALL_AFTER, bind_frame, comparable_key
-from fsql.compiler.binder.over.rank import RankCall, bind_order, check_rank_call, refuse_frame
+from fsql.compiler.binder.over.ordered_frames import bind_frame
+from fsql.compiler.binder.over.rank import bind_order, check_rank_call, refuse_frame
 from fsql.compiler.binder.over.relative_ranks import bind_relative_rank, check_relative_rank
 from fsql.compiler.binder.over.row_values import bind_lag, nth_value
-from fsql.compiler.binder.over.running_call import RunningCall
-from fsql.compiler.binder.over.unordered_frames import in_order, value_in_order
-from fsql.compiler.binder.pending import RunningValue
 from fsql.compiler.binder.report import Refusal, not_implemented, refusal
 from fsql.compiler.binder.scope import matches, names_text
+from fsql.compiler.bound.aggregates import in_order, needs_total_order, value_in_order
+from fsql.compiler.bound.frames import ALL_AFTER, comparable_key
+from fsql.compiler.bound.over import BoundOver, RankCall, RunningCall
+from fsql.compiler.bound.pending import RunningValue
 from fsql.compiler.expression import AggregateCall, AggregateFunction, Expression
 from fsql.compiler.functions.ranks import RANK_FUNCTIONS, RELATIVE_RANKS
 from fsql.compiler.logical import FrameEnd, OverCall, RankFunction
@@ -32,10 +29,10 @@ from fsql.compiler.records import dataclass
 from fsql.compiler.sqltypes import BIGINT
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
-    from fsql.compiler.binder.source_spans import SourceSpans
     from fsql.compiler.binder.subqueries.scalar_subquery import SubqueryCollector
+    from fsql.compiler.bound.source_spans import SourceSpans
     from fsql.compiler.logical import OrderKey
     from fsql.compiler.text.source import Span
 
@@ -214,21 +211,19 @@ class RunningCollector:
     def _next(self) -> int:
         return len(self.calls) + len(self.ranks)
 
-    def expressions(self) -> Iterator[Expression]:
-        """Yield the arguments, partition keys and orders of the running aggregates."""
-        for running in self.calls:
-            yield from running.partition
-            yield from running.call.aggregate.arguments
-            if running.order is not None:
-                yield running.order
-            yield from (key.expression for key in running.keys)
-        for rank_call in self.ranks:
-            yield from rank_call.expressions()
-
-    def of_windows(self) -> Iterator[tuple[Expression, ...]]:
-        """Yield the partitions that may be windows, whose results are then final."""
-        yield from (call.partition for call in self.ranks)
-        yield from (running.partition for running in self.calls if running.whole)
+    def bound(self) -> BoundOver | None:
+        """Return the calls with OVER; None if there are none."""
+        if not self.calls and not self.ranks:
+            return None
+        ranks = tuple((index, call, span) for call, (index, span) in self.ranks.items())
+        spans = [span for _, call, span in ranks if call.function is RankFunction.ROW_NUMBER]
+        return BoundOver(
+            tuple((index, running) for running, index in self.calls.items()),
+            ranks,
+            self.first_span or (*spans, *(span for _, _, span in ranks))[0],
+            self.spans,
+            self.order_spans,
+        )
 
     def _window(self, written: syntax.FunctionCall) -> syntax.WindowSpecification:
         over = written.over

@@ -12,12 +12,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler import syntax
-from fsql.compiler.binder.expressions.conditionals import make_case
-from fsql.compiler.binder.expressions.operators import call
 from fsql.compiler.binder.over.frames import whole_number
 from fsql.compiler.binder.over.rank import refuse_frame
 from fsql.compiler.binder.report import refusal
 from fsql.compiler.expression import Literal
+from fsql.compiler.functions.calls import call, make_case
 from fsql.compiler.functions.coercion import coerce
 from fsql.compiler.logical import RankFunction
 from fsql.compiler.sqltypes import BIGINT, DOUBLE
@@ -26,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from fsql.compiler.expression import Expression
+
 
 _ONE: Final = Literal(BIGINT, nullable=False, value=1)
 _NONE: Final = Literal(DOUBLE, nullable=False, value=0.0)

@@ -15,13 +15,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fsql.compiler import syntax
-from fsql.compiler.binder.expressions.conditionals import make_case
-from fsql.compiler.binder.expressions.operators import call, unify
-from fsql.compiler.binder.over.following import FOLLOWING_MAX
+from fsql.compiler.binder.expressions.operators import unify
 from fsql.compiler.binder.over.frames import ROWS_MAX, whole_number
 from fsql.compiler.binder.report import refusal
+from fsql.compiler.bound.frames import FOLLOWING_MAX
 from fsql.compiler.expression import AggregateCall, AggregateFunction, Expression, Literal
 from fsql.compiler.functions.aggregates import aggregate_result
+from fsql.compiler.functions.calls import call, make_case
 from fsql.compiler.logical import FrameEnd, OverCall
 from fsql.compiler.sqltypes import BOOLEAN
 

@@ -14,17 +14,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.binder.expressions.expression import ExpressionBinder
-from fsql.compiler.binder.expressions.operators import call
-from fsql.compiler.binder.over.frames import in_order_of_time
 from fsql.compiler.binder.over.rank import bind_order
-from fsql.compiler.binder.pending import NavigationValue
-from fsql.compiler.binder.relation import (
-    Relation,
-    apply_alias,
-    check_column_names,
-    column_refs,
-    relation_of,
-)
+from fsql.compiler.binder.relation import Relation, apply_alias, check_column_names, relation_of
 from fsql.compiler.binder.report import not_implemented, refusal
 from fsql.compiler.binder.row_patterns.match_timers import MatchInput, timers
 from fsql.compiler.binder.row_patterns.navigations import (
@@ -39,6 +30,7 @@ from fsql.compiler.binder.row_patterns.navigations import (
 )
 from fsql.compiler.binder.row_patterns.row_patterns import bind_pattern, bind_skip, symbols_of
 from fsql.compiler.binder.windows.window import WINDOW_US_MAX, constant_interval_us
+from fsql.compiler.bound.pending import NavigationValue
 from fsql.compiler.diagnostics import Diagnostic, Label
 from fsql.compiler.expression import (
     AggregateCall,
@@ -49,6 +41,7 @@ from fsql.compiler.expression import (
     FieldAccess,
     Literal,
 )
+from fsql.compiler.functions.calls import call
 from fsql.compiler.functions.coercion import coerce
 from fsql.compiler.functions.event_times import TIME_BEFORE
 from fsql.compiler.logical import (
@@ -63,6 +56,8 @@ from fsql.compiler.logical import (
     append_only,
 )
 from fsql.compiler.node import walk
+from fsql.compiler.planner.over.time_order import in_order_of_time
+from fsql.compiler.planner.rows import column_refs
 from fsql.compiler.row_pattern import (
     TIME,
     Navigation,
@@ -71,19 +66,14 @@ from fsql.compiler.row_pattern import (
     decision_us,
     most_rows,
 )
-from fsql.compiler.sqltypes import (
-    BIGINT,
-    BOOLEAN,
-    INTERVAL,
-    array_of,
-    row_of,
-)
+from fsql.compiler.sqltypes import BIGINT, BOOLEAN, INTERVAL, array_of, row_of
 
 if TYPE_CHECKING:
     from fsql.compiler import syntax
     from fsql.compiler.binder.context import Context
-    from fsql.compiler.binder.source_spans import SourceSpans
+    from fsql.compiler.bound.source_spans import SourceSpans
     from fsql.compiler.text.source import Span
+
 
 _CLAUSE: Final = "MATCH_RECOGNIZE"
 _TRUE: Final = Literal(BOOLEAN, nullable=False, value=True)

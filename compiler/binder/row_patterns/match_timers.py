@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from fsql.compiler.binder.expressions.operators import call, combine_balanced
-from fsql.compiler.binder.relation import column_refs, filter_relation
 from fsql.compiler.binder.row_patterns.navigations import FIRST_FIELD
 from fsql.compiler.expression import (
     AggregateCall,
@@ -19,16 +17,19 @@ from fsql.compiler.expression import (
     Expression,
     Literal,
 )
+from fsql.compiler.functions.calls import call, combine_balanced
 from fsql.compiler.functions.null_safe import instead_of_null
 from fsql.compiler.logical import AssignSessions, FrameEnd, Over, OverCall, Plan, Project
+from fsql.compiler.planner.rows import column_refs, filter_relation
 from fsql.compiler.row_matching.automaton import automaton_of
 from fsql.compiler.sqltypes import BIGINT, BOOLEAN, INTERVAL, TIMESTAMP_MAX
 
 if TYPE_CHECKING:
-    from fsql.compiler.binder.source_spans import SourceSpans
+    from fsql.compiler.bound.source_spans import SourceSpans
     from fsql.compiler.row_pattern import RowPattern
     from fsql.compiler.schema import Column
     from fsql.compiler.text.source import Span
+
 
 _FALSE: Final = Literal(BOOLEAN, nullable=False, value=False)
 _MICROSECOND: Final = 1

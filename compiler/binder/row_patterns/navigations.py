@@ -17,9 +17,9 @@ from fsql.compiler import syntax
 from fsql.compiler.binder.expressions.expression import ExpressionBinder
 from fsql.compiler.binder.limits import check_size
 from fsql.compiler.binder.over.frames import whole_number
-from fsql.compiler.binder.pending import NavigationValue, replace_pending
 from fsql.compiler.binder.report import Refusal, not_implemented, refusal
 from fsql.compiler.binder.scope import Field, Scope, matches, names_text
+from fsql.compiler.bound.pending import NavigationValue, replace_pending
 from fsql.compiler.expression import AggregateFunction, ColumnRef, Expression
 from fsql.compiler.functions.aggregates import (
     AGGREGATES,
@@ -39,8 +39,9 @@ if TYPE_CHECKING:
 
     from fsql.compiler.binder.ddl.declared_functions import Functions
     from fsql.compiler.binder.relation import Relation
-    from fsql.compiler.binder.source_spans import SourceSpans
+    from fsql.compiler.bound.source_spans import SourceSpans
     from fsql.compiler.text.source import Span
+
 
 FIRST_FIELD: Final = 2
 """The number of fields of a row before those that are read: see `fsql.compiler.row_pattern`."""

@@ -15,27 +15,28 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from fsql.compiler import syntax
-from fsql.compiler.binder.expressions.operators import call
 from fsql.compiler.binder.joins.join import (
     all_from,
     columns_in,
     equality_keys,
     join,
-    null_safe_keys,
     renumber,
     shift_columns,
 )
 from fsql.compiler.binder.references import parts_of
-from fsql.compiler.binder.relation import Relation, column_refs, filter_relation, project
+from fsql.compiler.binder.relation import Relation
 from fsql.compiler.binder.scope import Scope, matches
 from fsql.compiler.binder.subqueries.subquery import Rows
 from fsql.compiler.expression import ColumnRef
+from fsql.compiler.functions.calls import call
 from fsql.compiler.logical import Aggregate
+from fsql.compiler.planner.join_keys import null_safe_keys
+from fsql.compiler.planner.rows import column_refs, filter_relation, project
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from fsql.compiler.binder.source_spans import SourceSpans
+    from fsql.compiler.bound.source_spans import SourceSpans
     from fsql.compiler.expression import Expression
     from fsql.compiler.text.source import Span
 

@@ -11,14 +11,15 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from fsql.compiler import syntax
-from fsql.compiler.binder.expressions.operators import call
-from fsql.compiler.binder.joins.join import null_safe_keys
 from fsql.compiler.binder.references import and_parts, has_subquery, outer_references, parts_of
-from fsql.compiler.binder.relation import Relation, column_refs, project
+from fsql.compiler.binder.relation import Relation
 from fsql.compiler.binder.scope import Scope
 from fsql.compiler.binder.subqueries.lateral import gives_elements
 from fsql.compiler.expression import ColumnRef
+from fsql.compiler.functions.calls import call
 from fsql.compiler.logical import Aggregate
+from fsql.compiler.planner.join_keys import null_safe_keys
+from fsql.compiler.planner.rows import column_refs, project
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -10,27 +10,22 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final, TypeGuard
 
 from fsql.compiler import syntax
-from fsql.compiler.binder.aggregates.aggregate import AggregateCollector, Groups
+from fsql.compiler.binder.aggregates.aggregate import AggregateCollector
 from fsql.compiler.binder.constants import check_row_length
 from fsql.compiler.binder.expressions.calls import bind_table_call
-from fsql.compiler.binder.expressions.conditionals import make_case
 from fsql.compiler.binder.expressions.expression import ExpressionBinder
-from fsql.compiler.binder.expressions.operators import call, combine_balanced
-from fsql.compiler.binder.items import Item, Key, bind_items, bind_key, group, has_aggregate
+from fsql.compiler.binder.items import Item, aggregate_names, bind_items, bind_key, has_aggregate
 from fsql.compiler.binder.references import has_running_call
-from fsql.compiler.binder.relation import (
-    Relation,
-    apply_alias,
-    check_column_names,
-    column_refs,
-    filter_relation,
-    project,
-)
+from fsql.compiler.binder.relation import Relation, apply_alias, check_column_names
 from fsql.compiler.binder.report import not_implemented
 from fsql.compiler.binder.scope import Field, Layer, Scope, fields_of
 from fsql.compiler.binder.subqueries.unnested_arrays import SERIES, bind_arrays, bind_series
+from fsql.compiler.bound.groups import Key
 from fsql.compiler.expression import Literal
+from fsql.compiler.functions.calls import call, combine_balanced, make_case
 from fsql.compiler.logical import LateralAggregate, Plan, Unnest
+from fsql.compiler.planner.groups.grouping import Groups, group
+from fsql.compiler.planner.rows import column_refs, filter_relation, project
 from fsql.compiler.records import dataclass
 from fsql.compiler.schema import Column
 from fsql.compiler.sqltypes import BIGINT
@@ -41,9 +36,9 @@ if TYPE_CHECKING:
 
     from fsql.compiler.binder.context import Context
     from fsql.compiler.binder.ddl.declared_functions import Functions
-    from fsql.compiler.binder.items import AggregateSpec
-    from fsql.compiler.binder.source_spans import SourceSpans
+    from fsql.compiler.bound.source_spans import SourceSpans
     from fsql.compiler.expression import Expression
+    from fsql.compiler.planner.groups.grouping import AggregateSpec
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,7 +237,11 @@ def bind_lateral(outer: Relation, derived: syntax.Derived, context: Context) -> 
     keys = _keys(select, replace(binder, clause="GROUP BY", aggregates=None, spans={}), items)
     if keys or having or collector.calls or select.group_by is not None:
         plan, groups = _aggregate(
-            outer, elements, where, group(keys, collector, items), context.source_spans
+            outer,
+            elements,
+            where,
+            group(keys, [*collector.calls], aggregate_names(collector, items)),
+            context.source_spans,
         )
         plan = filter_relation(plan, [groups.carry(each, binder.spans) for each in having])
         expressions = [groups.carry(item.expression, binder.spans) for item in items]

@@ -6,18 +6,18 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from fsql.compiler import syntax
-from fsql.compiler.binder.expressions.conditionals import make_case
-from fsql.compiler.binder.expressions.operators import combine_balanced
 from fsql.compiler.binder.joins.outer_join import with_columns
-from fsql.compiler.binder.relation import Relation, column_refs, project
 from fsql.compiler.binder.report import not_implemented
 from fsql.compiler.binder.subqueries.lateral import as_elements, gives_elements, is_over_array
 from fsql.compiler.expression import Literal
+from fsql.compiler.functions.calls import combine_balanced, make_case
+from fsql.compiler.planner.rows import column_refs, project
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from fsql.compiler.binder.ddl.declared_functions import Functions
+    from fsql.compiler.binder.relation import Relation
     from fsql.compiler.expression import Expression
 
 

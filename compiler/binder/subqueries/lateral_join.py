@@ -18,21 +18,12 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from fsql.compiler import syntax
 from fsql.compiler.binder.aggregates.distinct_on import as_first_rows
-from fsql.compiler.binder.expressions.conditionals import make_case
 from fsql.compiler.binder.expressions.expression import ExpressionBinder
-from fsql.compiler.binder.expressions.operators import combine_balanced
 from fsql.compiler.binder.items import bind_items
 from fsql.compiler.binder.joins.join import columns_in, renumber
 from fsql.compiler.binder.limit import bind_first_rows
 from fsql.compiler.binder.references import parts_without_subqueries
-from fsql.compiler.binder.relation import (
-    Relation,
-    apply_alias,
-    column_refs,
-    filter_relation,
-    project,
-    relation_of,
-)
+from fsql.compiler.binder.relation import Relation, apply_alias, relation_of
 from fsql.compiler.binder.report import not_implemented, refusal
 from fsql.compiler.binder.scope import Scope, fields_of
 from fsql.compiler.binder.subqueries.decorrelation import (
@@ -55,6 +46,9 @@ from fsql.compiler.binder.subqueries.one_row import bind_one_row, resolve_outer
 from fsql.compiler.binder.subqueries.scalar_subquery import SubqueryCollector
 from fsql.compiler.binder.subqueries.subquery import Rows, bind_items_of, is_one_row, refuse_outer
 from fsql.compiler.expression import Literal
+from fsql.compiler.functions.calls import combine_balanced, make_case
+from fsql.compiler.planner.rows import column_refs, filter_relation, project
+from fsql.compiler.planner.subqueries import join_subqueries
 from fsql.compiler.records import dataclass
 from fsql.compiler.syntax.names import generated_name
 
@@ -255,7 +249,7 @@ class LateralBinder:
         subquery = bind_one_row(select, query.span, rows, (self.outer, used), context, values_of)
         collector = SubqueryCollector(context, self.bind_subquery, self.outer)
         values, having = collector.add_row(subquery)
-        plan, resolve = collector.attach(self.outer.plan)
+        plan, resolve = join_subqueries(self.outer.plan, collector.values, context.source_spans)
 
         values, kept = (
             [resolve_outer(resolve(each), spans) for each in part] for part in (values, having)

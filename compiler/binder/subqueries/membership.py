@@ -13,12 +13,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fsql.compiler import syntax
-from fsql.compiler.binder.expressions.operators import call, unify
+from fsql.compiler.binder.expressions.operators import unify
 from fsql.compiler.binder.joins.join import keeps_rows, shift_columns
 from fsql.compiler.binder.joins.outer_join import outer_join
 from fsql.compiler.binder.report import not_implemented, refusal
 from fsql.compiler.binder.scope import quantity_text
 from fsql.compiler.binder.subqueries.subquery import unbounded_warning
+from fsql.compiler.functions.calls import call
 from fsql.compiler.logical import JoinKind, append_only
 from fsql.compiler.records import dataclass
 

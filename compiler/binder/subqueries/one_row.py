@@ -13,9 +13,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from fsql.compiler.binder.joins.join import columns_in
-from fsql.compiler.binder.pending import OuterValue, replace_pending
 from fsql.compiler.binder.subqueries.decorrelation import split_conditions, with_outer_values
 from fsql.compiler.binder.subqueries.subquery import bind_items_of
+from fsql.compiler.bound.pending import OuterValue, replace_pending
 from fsql.compiler.expression import ColumnRef
 
 if TYPE_CHECKING:
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from fsql.compiler import syntax
     from fsql.compiler.binder.context import Context
     from fsql.compiler.binder.relation import Relation
-    from fsql.compiler.binder.source_spans import SourceSpans
     from fsql.compiler.binder.subqueries.subquery import Rows, Subquery
+    from fsql.compiler.bound.source_spans import SourceSpans
     from fsql.compiler.expression import Expression
     from fsql.compiler.text.source import Span
 

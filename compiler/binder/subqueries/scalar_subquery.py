@@ -10,22 +10,14 @@ are no rows: then the aggregates are NULL, and counts, which are never NULL, are
 
 from __future__ import annotations
 
-from collections import defaultdict
 from dataclasses import field, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
 from fsql.compiler import syntax
 from fsql.compiler.analysis.properties import covers_key, derived_keys
-from fsql.compiler.binder.aggregates.aggregate import Groups, make_distinct_names
-from fsql.compiler.binder.aggregates.group import make_group
-from fsql.compiler.binder.expressions.conditionals import make_case
-from fsql.compiler.binder.expressions.operators import call, combine_balanced
-from fsql.compiler.binder.items import AggregateSpec
-from fsql.compiler.binder.joins.join import ZERO, shift_columns
+from fsql.compiler.binder.joins.join import shift_columns
 from fsql.compiler.binder.joins.outer_join import zero_where
-from fsql.compiler.binder.pending import SubqueryValue, replace_pending
-from fsql.compiler.binder.relation import project
 from fsql.compiler.binder.report import refusal
 from fsql.compiler.binder.scope import quantity_text
 from fsql.compiler.binder.subqueries.array_subquery import as_aggregate
@@ -39,14 +31,21 @@ from fsql.compiler.binder.subqueries.membership import (
 from fsql.compiler.binder.subqueries.one_row import resolve_outer
 from fsql.compiler.binder.subqueries.subquery import is_one_row, unbounded_warning
 from fsql.compiler.binder.subqueries.subquery_tests import test_value
+from fsql.compiler.bound.names import make_distinct_names
+from fsql.compiler.bound.pending import SubqueryValue, replace_pending
+from fsql.compiler.bound.subqueries import BoundSubquery
 from fsql.compiler.expression import AggregateCall, ColumnRef, Literal
-from fsql.compiler.logical import Join, JoinKind
+from fsql.compiler.functions.calls import call, combine_balanced, make_case
 from fsql.compiler.node import walk
+from fsql.compiler.planner.groups.group import make_group
+from fsql.compiler.planner.groups.grouping import AggregateSpec, Groups
+from fsql.compiler.planner.join_keys import ZERO
+from fsql.compiler.planner.rows import project
 from fsql.compiler.records import dataclass
 from fsql.compiler.sqltypes import BIGINT
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
     from fsql.compiler.binder.context import Context
     from fsql.compiler.binder.expressions.expression import ExpressionBinder
@@ -55,18 +54,6 @@ if TYPE_CHECKING:
     from fsql.compiler.expression import Expression
     from fsql.compiler.logical import Plan
     from fsql.compiler.text.source import Span
-
-    Carry = Callable[[Expression, Mapping[Expression, Span]], Expression]
-
-
-@dataclass(frozen=True, slots=True)
-class _Value:
-    """The rows of a subquery, and the keys of each side by which they are joined."""
-
-    plan: Plan
-    outer_keys: tuple[Expression, ...]
-    keys: tuple[Expression, ...]
-    span: Span
 
 
 @dataclass
@@ -79,7 +66,7 @@ class SubqueryCollector:
     context: Context
     bind_subquery: Callable[[Context, syntax.Query, Relation], Subquery]
     outer: Relation
-    values: list[_Value] = field(default_factory=list)
+    values: list[BoundSubquery] = field(default_factory=list)
 
     def bind(self, written: syntax.ScalarSubquery) -> Expression:
         """Return the value of a subquery, with placeholders for its columns.
@@ -184,7 +171,7 @@ class SubqueryCollector:
         )
         outer_keys = outer_keys or [ZERO]
         constants = (ZERO,) * (len(outer_keys) - len(keys))
-        self.values.append(_Value(plan, tuple(outer_keys), (*columns, *constants), span))
+        self.values.append(BoundSubquery(plan, tuple(outer_keys), (*columns, *constants), span))
 
     def _keys(self, subquery: Subquery) -> tuple[list[Expression], list[Expression]]:
         """Return the keys of the outer query, and those of the subquery.
@@ -263,39 +250,6 @@ class SubqueryCollector:
     def _column(self, of: Expression, column: int) -> Expression:
         return SubqueryValue(of.type, nullable=True, index=len(self.values), column=column)
 
-    def outer_expressions(self) -> Iterator[Expression]:
-        """Yield the expressions with which the subqueries compare their rows."""
-        for value in self.values:
-            yield from value.outer_keys
-
-    def attach(
-        self, plan: Plan, carry: Carry | None = None
-    ) -> tuple[Plan, Callable[[Expression], Expression]]:
-        """Return `plan` with the columns of the subqueries, and the function that resolves placeholders.
-
-        `carry` rewrites an expression of the outer query over the columns of `plan`.
-        """
-        indexes: list[int] = []
-        for value in self.values:
-            outer_keys = value.outer_keys
-            if carry is not None:
-                outer_keys = tuple(carry(key, _spans_at(value.span)) for key in outer_keys)
-            indexes.append(len(plan.schema))
-            plan = Join(plan, value.plan, outer_keys, value.keys, None, JoinKind.LEFT)
-
-        def resolve(expression: Expression) -> Expression:
-            return replace_pending(
-                expression,
-                lambda part: (
-                    ColumnRef(part.type, part.nullable, indexes[part.index] + part.column)
-                    if isinstance(part, SubqueryValue)
-                    else None
-                ),
-                self.context.source_spans,
-            )
-
-        return plan, resolve
-
 
 def _is_one_row(body: syntax.QueryBody) -> bool:
     """Return whether a query reads no table, and so has at most one row."""
@@ -306,11 +260,6 @@ def _is_one_row(body: syntax.QueryBody) -> bool:
             return len(body.rows) == 1
         case _:
             return False
-
-
-def _spans_at(span: Span) -> Mapping[Expression, Span]:
-    """Return the spans of expressions that are all written at one span."""
-    return defaultdict(lambda: span)
 
 
 def has_subquery_value(expression: Expression) -> bool:

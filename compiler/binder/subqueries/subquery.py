@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from fsql.compiler.binder.items import Item
     from fsql.compiler.binder.relation import Relation
     from fsql.compiler.binder.scope import Layer
-    from fsql.compiler.binder.source_spans import SourceSpans
+    from fsql.compiler.bound.source_spans import SourceSpans
     from fsql.compiler.expression import Expression
     from fsql.compiler.text.source import Span
 

@@ -13,12 +13,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler import syntax
-from fsql.compiler.binder.expressions.conditionals import make_case
-from fsql.compiler.binder.expressions.operators import call, combine_balanced, make_call
 from fsql.compiler.binder.expressions.predicates import INVERSE, compare
-from fsql.compiler.binder.joins.join import ZERO, keys_of_one_type
+from fsql.compiler.binder.joins.join import keys_of_one_type
 from fsql.compiler.binder.report import not_implemented, refusal
 from fsql.compiler.expression import AggregateCall, AggregateFunction, Literal
+from fsql.compiler.functions.calls import call, combine_balanced, make_call, make_case
+from fsql.compiler.planner.join_keys import ZERO
 from fsql.compiler.sqltypes import BIGINT, BOOLEAN
 
 if TYPE_CHECKING:
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     Compute = Callable[
         [list[Expression], list[Expression], Sequence[AggregateCall]], list[Expression]
     ]
+
 
 _FALSE: Final = Literal(BOOLEAN, nullable=False, value=False)
 

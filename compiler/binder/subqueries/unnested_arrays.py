@@ -12,7 +12,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler import syntax
-from fsql.compiler.binder.expressions.operators import call, make_call
 from fsql.compiler.binder.expressions.time_zone import in_zone, utc_to_instant
 from fsql.compiler.binder.report import not_implemented, refusal
 from fsql.compiler.expression import (
@@ -24,6 +23,7 @@ from fsql.compiler.expression import (
     LambdaFunction,
     Literal,
 )
+from fsql.compiler.functions.calls import call, make_call
 from fsql.compiler.functions.evaluate import constant_value
 from fsql.compiler.sqltypes import BIGINT, INTERVAL, Kind, array_of, row_of
 
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from fsql.compiler.binder.expressions.expression import ExpressionBinder
     from fsql.compiler.expression import Expression
     from fsql.compiler.text.source import Span
+
 
 SERIES: Final = "GENERATE_SERIES"
 

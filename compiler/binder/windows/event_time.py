@@ -8,12 +8,11 @@ from fsql.compiler import syntax
 from fsql.compiler.analysis.properties import Bound, window_columns
 from fsql.compiler.binder.ddl.declared_functions import NO_FUNCTIONS
 from fsql.compiler.binder.expressions.expression import ExpressionBinder
-from fsql.compiler.binder.expressions.operators import call
 from fsql.compiler.binder.expressions.pseudo_columns import row_time_field
-from fsql.compiler.binder.relation import column_refs, filter_relation, project
 from fsql.compiler.binder.report import Refusal, refusal
 from fsql.compiler.binder.scope import Field
 from fsql.compiler.expression import ColumnRef, Literal
+from fsql.compiler.functions.calls import call
 from fsql.compiler.logical import (
     Aggregate,
     ApplyChanges,
@@ -34,13 +33,14 @@ from fsql.compiler.logical import (
     append_only,
     operators,
 )
+from fsql.compiler.planner.rows import column_refs, filter_relation, project
 from fsql.compiler.row_pattern import decision_us
 from fsql.compiler.sqltypes import Kind
 from fsql.compiler.syntax.names import generated_name
 
 if TYPE_CHECKING:
     from fsql.compiler.binder.relation import Relation
-    from fsql.compiler.binder.source_spans import SourceSpans
+    from fsql.compiler.bound.source_spans import SourceSpans
 
 
 LATEST_TIME: Final = generated_name("latest_time")

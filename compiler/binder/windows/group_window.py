@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from fsql.compiler import syntax
 from fsql.compiler.analysis.properties import Bound
-from fsql.compiler.binder.items import Key
 from fsql.compiler.binder.report import not_implemented, refusal
 from fsql.compiler.binder.windows.session import assign_sessions, partition_of_group
 from fsql.compiler.binder.windows.window import (
@@ -16,6 +15,7 @@ from fsql.compiler.binder.windows.window import (
     window_field,
 )
 from fsql.compiler.binder.windows.window_gaps import warn_of_gaps
+from fsql.compiler.bound.groups import Key
 from fsql.compiler.expression import ColumnRef
 
 if TYPE_CHECKING:

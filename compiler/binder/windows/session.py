@@ -11,24 +11,26 @@ from typing import TYPE_CHECKING, Final
 from fsql.compiler import syntax
 from fsql.compiler.analysis.properties import Bound
 from fsql.compiler.binder.expressions.expression import ExpressionBinder
-from fsql.compiler.binder.expressions.operators import call
-from fsql.compiler.binder.relation import Relation, column_refs, project
 from fsql.compiler.binder.report import Refusal, not_implemented
 from fsql.compiler.binder.scope import matches
 from fsql.compiler.binder.windows.event_time import window_time
 from fsql.compiler.binder.windows.window import check_grace, is_window_call, with_bounds
 from fsql.compiler.expression import ColumnRef, Expression, Literal
+from fsql.compiler.functions.calls import call
 from fsql.compiler.logical import AssignSessions, append_only
 from fsql.compiler.node import walk
+from fsql.compiler.planner.rows import column_refs, project
 from fsql.compiler.sqltypes import INTERVAL
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from fsql.compiler.binder.context import Context
-    from fsql.compiler.binder.source_spans import SourceSpans
+    from fsql.compiler.binder.relation import Relation
     from fsql.compiler.binder.windows.window import WindowCall
+    from fsql.compiler.bound.source_spans import SourceSpans
     from fsql.compiler.text.source import Span
+
 
 SESSION_END: Final = "session_end"
 """The name of the column with the end of a session of only that row; late rows are written with it."""

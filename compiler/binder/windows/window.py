@@ -14,18 +14,19 @@ from fsql.compiler.analysis.delays import delay_us
 from fsql.compiler.analysis.properties import Bound
 from fsql.compiler.binder.ddl.declared_functions import NO_FUNCTIONS
 from fsql.compiler.binder.expressions.expression import ExpressionBinder
-from fsql.compiler.binder.expressions.operators import make_call
-from fsql.compiler.binder.relation import Relation, column_refs, filter_relation, project
+from fsql.compiler.binder.relation import Relation
 from fsql.compiler.binder.report import Refusal, not_implemented, refusal
 from fsql.compiler.binder.scope import Field, Scope
-from fsql.compiler.binder.source_spans import SourceSpans
 from fsql.compiler.binder.windows.event_time import window_time
+from fsql.compiler.bound.source_spans import SourceSpans
 from fsql.compiler.diagnostics.near_names import near_name
 from fsql.compiler.explain.literals import interval_text
+from fsql.compiler.functions.calls import make_call
 from fsql.compiler.functions.evaluate import constant, evaluate
 from fsql.compiler.functions.failure import RowFailure
 from fsql.compiler.functions.refused import WINDOW_FUNCTIONS
 from fsql.compiler.logical import AssignWindows, Plan
+from fsql.compiler.planner.rows import column_refs, filter_relation, project
 from fsql.compiler.records import dataclass
 from fsql.compiler.sqltypes import INTERVAL, MONTHS
 
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 
     from fsql.compiler.expression import Expression
     from fsql.compiler.text.source import Span
+
 
 _FORMS: Final[Mapping[str, str]] = {
     "TUMBLE": "TUMBLE({data}at, INTERVAL '1' MINUTE)",

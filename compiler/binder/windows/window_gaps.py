@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from fsql.compiler.diagnostics import Diagnostic, Label
 
 if TYPE_CHECKING:
-    from fsql.compiler.binder.report import Report
     from fsql.compiler.binder.windows.window import WindowCall
+    from fsql.compiler.diagnostics.report import Report
     from fsql.compiler.text.source import Span
 
 

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from fsql.compiler.binder.expressions.operators import call
 from fsql.compiler.expression import Expression, Literal
+from fsql.compiler.functions.calls import call
 from fsql.compiler.functions.casts import cast_value
 from fsql.compiler.functions.evaluate import evaluate
 from fsql.compiler.functions.failure import RowFailure

@@ -9,9 +9,8 @@ from dataclasses import replace
 
 import pytest
 
-from fsql.compiler.binder.expressions.conditionals import make_case
-from fsql.compiler.binder.expressions.operators import call, combine_balanced
 from fsql.compiler.expression import Call, Cast, ColumnRef, Expression, InSet, Literal, Value
+from fsql.compiler.functions.calls import call, combine_balanced, make_case
 from fsql.compiler.functions.evaluate import constant, evaluate, fallible
 from fsql.compiler.functions.failure import DivisionByZeroFailure, RowFailure
 from fsql.compiler.sqltypes import BIGINT, BOOLEAN, DOUBLE, INT, STRING, SqlType

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from fsql.compiler.binder.source_spans import SPANS_OF_NODE_MAX, SourceSpans
+from fsql.compiler.bound.source_spans import SPANS_OF_NODE_MAX, SourceSpans
 from fsql.compiler.expression import Call, ColumnRef
 from fsql.compiler.sqltypes import BIGINT
 from fsql.compiler.text.source import Span

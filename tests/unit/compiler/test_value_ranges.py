@@ -9,8 +9,8 @@ import random
 
 import pytest
 
-from fsql.compiler.binder.expressions.operators import call
 from fsql.compiler.expression import Case, Cast, ColumnRef, Expression, Literal
+from fsql.compiler.functions.calls import call
 from fsql.compiler.functions.evaluate import evaluate, fallible
 from fsql.compiler.functions.failure import RowFailure
 from fsql.compiler.functions.value_ranges import Ranges, add_range

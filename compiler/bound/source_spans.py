@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from fsql.compiler.sqltypes import SqlType
     from fsql.compiler.text.source import SourceText, Span
 
+
 SPANS_OF_NODE_MAX: Final = 16
 """Only the first spans of a node are kept.  Without a bound, copying the spans of
 `a` for each term of `a + 1 = b AND a + 2 = b AND …` would take quadratic time."""

@@ -5,38 +5,37 @@ from __future__ import annotations
 from dataclasses import field, replace
 from typing import TYPE_CHECKING
 
-from fsql.compiler.binder.aggregates.aggregate import make_distinct_names
-from fsql.compiler.binder.over.following import (
+from fsql.compiler.bound.names import make_distinct_names
+from fsql.compiler.bound.over import Ordering
+from fsql.compiler.bound.pending import RunningValue, replace_pending
+from fsql.compiler.expression import AggregateCall, ColumnRef, Expression
+from fsql.compiler.logical import Over, OverCall, Plan, RankFunction, append_only
+from fsql.compiler.planner.over.following import (
     InOrder,
     Sequenced,
     add_following_frames,
     take_following_calls,
 )
-from fsql.compiler.binder.over.following_ranges import add_following_ranges
-from fsql.compiler.binder.over.frames import in_order_of_time
-from fsql.compiler.binder.over.rank import Ordering, rank
-from fsql.compiler.binder.over.running_totals import add_partition_frames, numbers_equal_rows
-from fsql.compiler.binder.over.ties import Context, Step, number_ties
-from fsql.compiler.binder.over.unordered_frames import (
+from fsql.compiler.planner.over.following_ranges import add_following_ranges
+from fsql.compiler.planner.over.rank import rank
+from fsql.compiler.planner.over.running_totals import add_partition_frames, numbers_equal_rows
+from fsql.compiler.planner.over.ties import Context, Step, number_ties
+from fsql.compiler.planner.over.time_order import in_order_of_time
+from fsql.compiler.planner.over.unordered_frames import (
     add_partition_aggregates,
     add_row_frames,
     keeps_all_rows,
 )
-from fsql.compiler.binder.pending import RunningValue, replace_pending
-from fsql.compiler.expression import AggregateCall, ColumnRef, Expression
-from fsql.compiler.logical import Over, OverCall, Plan, RankFunction, append_only
 from fsql.compiler.records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from fsql.compiler.binder.over.over import RunningCollector
-    from fsql.compiler.binder.over.rank import RankCall
-    from fsql.compiler.binder.over.running_call import RunningCall
-    from fsql.compiler.binder.over.ties import Ties
-    from fsql.compiler.binder.report import Report
-    from fsql.compiler.binder.source_spans import SourceSpans
-    from fsql.compiler.syntax import Emit
+    from fsql.compiler.bound.emission import Emission
+    from fsql.compiler.bound.over import BoundOver, RankCall, RunningCall
+    from fsql.compiler.bound.source_spans import SourceSpans
+    from fsql.compiler.diagnostics.report import Report
+    from fsql.compiler.planner.over.ties import Ties
     from fsql.compiler.text.source import Span
 
 
@@ -79,31 +78,23 @@ class _Grouped:
         ]
 
 
-def _group_calls(
-    plan: Plan, collector: RunningCollector, carry: Callable[[Expression], Expression]
-) -> _Grouped:
+def _group_calls(plan: Plan, over: BoundOver) -> _Grouped:
     """Return the running aggregates over `plan`, those in the total order first."""
-    found = _Grouped()
-    for running, index in sorted(
-        collector.calls.items(), key=lambda each: each[0].order is not None
-    ):
-        carried = running.rewrite(carry, collector.source_spans)
-        partition, order = carried.partition, carried.order
-        if running.order is not None and order is not None:
-            found.order_spans.setdefault(order, collector.order_spans[running.order])
-        if carried.whole:
-            found.whole.setdefault(partition, {})[index] = carried.call.aggregate
-        elif carried.is_ranked(plan):
-            found.by_rank.setdefault(Ordering(partition, carried.keys), {})[index] = carried.call
-        elif carried.is_total(plan):
-            found.totals.setdefault(Ordering(partition, carried.keys), {})[index] = carried
+    found = _Grouped(order_spans=dict(over.order_spans))
+    for index, running in sorted(over.calls, key=lambda each: each[1].order is not None):
+        partition, order = running.partition, running.order
+        if running.whole:
+            found.whole.setdefault(partition, {})[index] = running.call.aggregate
+        elif running.is_ranked(plan):
+            found.by_rank.setdefault(Ordering(partition, running.keys), {})[index] = running.call
+        elif running.is_total(plan):
+            found.totals.setdefault(Ordering(partition, running.keys), {})[index] = running
         else:
-            found.in_sequence.setdefault((partition, order), {})[index] = carried.call
+            found.in_sequence.setdefault((partition, order), {})[index] = running.call
     found.ranks = [
-        (call.rewrite(carry), index, span)
-        for call, (index, span) in sorted(
-            collector.ranks.items(),
-            key=lambda each: each[0].function is not RankFunction.ROW_NUMBER,
+        (call, index, span)
+        for index, call, span in sorted(
+            over.ranks, key=lambda each: each[1].function is not RankFunction.ROW_NUMBER
         )
     ]
     return found
@@ -111,24 +102,23 @@ def _group_calls(
 
 def add_running(
     plan: Plan,
-    collector: RunningCollector,
-    carry: Callable[[Expression], Expression],
-    emit: Emit | None,
+    over: BoundOver,
+    emit: Emission | None,
     report: Report,
+    source_spans: SourceSpans,
 ) -> tuple[Plan, Callable[[Expression], Expression]]:
     """Return `plan` with running aggregates and ranks, and the function that resolves placeholders.
 
-    `carry` rewrites an expression of the SELECT over the columns of `plan`.  There is an operator for each
-    partition and order, first those in the total order, then the others, each in the order of the text; then
-    one for each rank that no frames have, ROW_NUMBERs first.  `emit` determines when ranks by window are
-    released.
+    There is an operator for each partition and order, first those in the total order, then the others, each
+    in the order of the text; then one for each rank that no frames have, ROW_NUMBERs first.  `emit`
+    determines when ranks by window are released.
     """
-    grouped = _group_calls(plan, collector, carry)
+    grouped = _group_calls(plan, over)
     columns: dict[int, int] = {}
-    first_span = collector.first_span or next(span for _, _, span in grouped.ranks)
-    context = Context(emit, first_span, collector.source_spans)
+    first_span = over.span
+    context = Context(emit, first_span, source_spans)
     plan, ties = number_ties(plan, grouped.in_sequence, grouped.steps(), context)
-    plan = _in_sequence(plan, grouped, collector.source_spans, columns)
+    plan = _in_sequence(plan, grouped, source_spans, columns)
     plan = _in_any_order(plan, grouped, ties, (emit, report, first_span), columns)
     for call, index, span in grouped.ranks:
         if index not in columns:
@@ -146,7 +136,7 @@ def add_running(
                 if isinstance(part, RunningValue)
                 else None
             ),
-            collector.source_spans,
+            source_spans,
         )
 
     return plan, resolve
@@ -180,7 +170,7 @@ def _in_any_order(
     plan: Plan,
     grouped: _Grouped,
     ties: Ties,
-    context: tuple[Emit | None, Report, Span],
+    context: tuple[Emission | None, Report, Span],
     columns: dict[int, int],
 ) -> Plan:
     """Return `plan` with the aggregates in other orders and over whole partitions."""

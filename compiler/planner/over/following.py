@@ -16,10 +16,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from fsql.compiler.binder.aggregates.kept_nulls import unwrap_rows
-from fsql.compiler.binder.expressions.operators import call
-from fsql.compiler.binder.relation import column_refs, filter_relation
-from fsql.compiler.binder.report import not_implemented
+from fsql.compiler.bound.aggregates import unwrap_rows
+from fsql.compiler.diagnostics.refusal import not_implemented
 from fsql.compiler.expression import (
     AggregateCall,
     AggregateFunction,
@@ -29,6 +27,7 @@ from fsql.compiler.expression import (
     Literal,
 )
 from fsql.compiler.functions.aggregates import aggregate_nullable
+from fsql.compiler.functions.calls import call
 from fsql.compiler.functions.null_safe import instead_of_null
 from fsql.compiler.logical import (
     AssignSessions,
@@ -40,24 +39,17 @@ from fsql.compiler.logical import (
     Union,
     Unnest,
 )
-from fsql.compiler.sqltypes import (
-    BIGINT,
-    BOOLEAN,
-    FLOATING,
-    STRING,
-    TIMESTAMP_MAX,
-    array_of,
-)
+from fsql.compiler.planner.rows import column_refs, filter_relation
+from fsql.compiler.sqltypes import BIGINT, BOOLEAN, FLOATING, STRING, TIMESTAMP_MAX, array_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from fsql.compiler.binder.source_spans import SourceSpans
+    from fsql.compiler.bound.source_spans import SourceSpans
     from fsql.compiler.schema import Column
     from fsql.compiler.text.source import Span
 
-FOLLOWING_MAX: Final = 1_000
-"""The maximum number of rows of a frame after its own: each partition is padded with that many."""
+
 _TRUE: Final = Literal(BOOLEAN, nullable=False, value=True)
 
 

@@ -13,22 +13,23 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from fsql.compiler.analysis.properties import derived_keys
-from fsql.compiler.binder.aggregates.group import complete_window_keys
-from fsql.compiler.binder.over.rank import Ordering, RankCall, rank, windowed_partition
-from fsql.compiler.binder.relation import column_refs
+from fsql.compiler.bound.over import Ordering, RankCall
 from fsql.compiler.expression import AggregateCall, AggregateFunction, ColumnRef
 from fsql.compiler.logical import FrameEnd, OrderKey, Over, OverCall, RankFunction, append_only
+from fsql.compiler.planner.groups.group import complete_window_keys
+from fsql.compiler.planner.over.rank import rank, windowed_partition
+from fsql.compiler.planner.rows import column_refs
 from fsql.compiler.sqltypes import BIGINT
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
     from collections.abc import Set as AbstractSet
 
-    from fsql.compiler.binder.over.following import Sequenced
-    from fsql.compiler.binder.source_spans import SourceSpans
+    from fsql.compiler.bound.emission import Emission
+    from fsql.compiler.bound.source_spans import SourceSpans
     from fsql.compiler.expression import Expression
     from fsql.compiler.logical import Plan
-    from fsql.compiler.syntax import Emit
+    from fsql.compiler.planner.over.following import Sequenced
     from fsql.compiler.text.source import Span
 
     Partition = tuple[Expression, ...]
@@ -45,7 +46,7 @@ class Step(NamedTuple):
 class Context(NamedTuple):
     """Where OVER is written, and when ranks by window are released."""
 
-    emit: Emit | None
+    emit: Emission | None
     span: Span
     source_spans: SourceSpans
 

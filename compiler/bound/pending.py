@@ -1,7 +1,6 @@
 """Placeholders for aggregates, subqueries, parameters and similar values, while a SELECT is bound.
 
-They are replaced by column references when the operators that compute them have been built, and never leave
-the binder.
+The planner replaces them by references to the columns of the operators that compute them.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from fsql.compiler.records import dataclass
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from fsql.compiler.binder.source_spans import SourceSpans
+    from fsql.compiler.bound.source_spans import SourceSpans
     from fsql.compiler.node import Node
 
 

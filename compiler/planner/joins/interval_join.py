@@ -20,9 +20,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.analysis.delays import delay_us
-from fsql.compiler.binder.expressions.operators import call
-from fsql.compiler.binder.relation import column_refs, filter_relation
 from fsql.compiler.expression import AggregateCall, AggregateFunction, Expression, Literal
+from fsql.compiler.functions.calls import call
 from fsql.compiler.logical import (
     AssignExpiry,
     JoinKind,
@@ -34,11 +33,13 @@ from fsql.compiler.logical import (
     grain_us,
     operators,
 )
+from fsql.compiler.planner.rows import column_refs, filter_relation
 from fsql.compiler.records import dataclass
 from fsql.compiler.sqltypes import BIGINT, INT, array_of
 
 if TYPE_CHECKING:
     from fsql.compiler.logical import TimeRange
+
 
 _MARK: Final = Literal(INT, nullable=True, value=0)
 _NO_MARK: Final = Literal(INT, nullable=True, value=None)

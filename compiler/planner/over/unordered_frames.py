@@ -20,20 +20,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from fsql.compiler.analysis.properties import window_columns
-from fsql.compiler.binder.aggregates.aggregate import make_distinct_names
-from fsql.compiler.binder.aggregates.aggregate_calls import needs_total_order
-from fsql.compiler.binder.aggregates.group import (
-    check_windowed,
-    complete_window_keys,
-    window_end_among,
-)
-from fsql.compiler.binder.expressions.operators import call
-from fsql.compiler.binder.joins.join import ZERO, null_safe_keys
-from fsql.compiler.binder.over.following import FOLLOWING_MAX
-from fsql.compiler.binder.over.rank import RankCall, rank, windowed_partition
-from fsql.compiler.binder.relation import column_refs
-from fsql.compiler.binder.report import not_implemented, refusal
+from fsql.compiler.bound.aggregates import in_order, value_in_order
+from fsql.compiler.bound.frames import FOLLOWING_MAX
+from fsql.compiler.bound.names import make_distinct_names
+from fsql.compiler.bound.over import RankCall
 from fsql.compiler.diagnostics import Diagnostic, Label
+from fsql.compiler.diagnostics.refusal import not_implemented, refusal
 from fsql.compiler.expression import (
     AggregateCall,
     AggregateFunction,
@@ -42,6 +34,7 @@ from fsql.compiler.expression import (
     FieldAccess,
     Literal,
 )
+from fsql.compiler.functions.calls import call
 from fsql.compiler.logical import (
     Aggregate,
     Join,
@@ -54,15 +47,23 @@ from fsql.compiler.logical import (
     WindowAggregate,
     append_only,
 )
+from fsql.compiler.planner.groups.group import (
+    check_windowed,
+    complete_window_keys,
+    window_end_among,
+)
+from fsql.compiler.planner.join_keys import ZERO, null_safe_keys
+from fsql.compiler.planner.over.rank import rank, windowed_partition
+from fsql.compiler.planner.rows import column_refs
 from fsql.compiler.sqltypes import BIGINT, Kind, array_of, row_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from fsql.compiler.binder.over.rank import Ordering
+    from fsql.compiler.bound.emission import Emission
+    from fsql.compiler.bound.over import Ordering
     from fsql.compiler.expression import Expression
     from fsql.compiler.logical import OverCall
-    from fsql.compiler.syntax import Emit
     from fsql.compiler.text.source import Span
 
 
@@ -166,7 +167,7 @@ def add_partition_aggregates(
     plan: Plan,
     partition: tuple[Expression, ...],
     aggregates: Sequence[AggregateCall],
-    emit: Emit | None,
+    emit: Emission | None,
     span: Span,
 ) -> Plan:
     """Return `plan` with a column for each aggregate over all rows of the partition.
@@ -179,7 +180,7 @@ def add_partition_aggregates(
     if end is None:
         check_windowed(plan, window_columns(plan), span, clause="PARTITION BY")
         return _join_whole(plan, partition, aggregates)
-    if (emit is not None and emit.mode != "FINAL") or not append_only(plan):
+    if (emit is not None and not emit.final) or not append_only(plan):
         raise not_implemented(
             "aggregate over a whole window whose rows can be retracted",
             span,
@@ -294,43 +295,6 @@ def join_rows(
     """Return the join of rows by pairs of keys."""
     lefts, rights = tuple(one for one, _ in pairs), tuple(other for _, other in pairs)
     return Join(left, right, lefts, rights, None, kind)
-
-
-def in_order(aggregate: AggregateCall, order: Sequence[OrderKey]) -> AggregateCall:
-    """Return an aggregate that depends on the order of rows as one with an ORDER BY of its own.
-
-    NTH_VALUE becomes an array, of which `value_in_order` takes the value.
-    """
-    last = aggregate.function is AggregateFunction.LAST_VALUE
-    if aggregate.python is not None:
-        return replace(aggregate, in_value_order=True)
-    if not needs_total_order(aggregate):
-        return aggregate
-    if aggregate.parameter is not None:
-        aggregate = replace(
-            aggregate,
-            function=AggregateFunction.ARRAY_AGG,
-            type=array_of(aggregate.type),
-            parameter=None,
-            ignore_nulls=True,
-        )
-    elif last:
-        aggregate = replace(aggregate, function=AggregateFunction.FIRST_VALUE)
-    return replace(
-        aggregate,
-        others=tuple(key.expression for key in order),
-        # The last value is the first one in the opposite order.
-        directions=tuple((key.descending != last, key.nulls_first != last) for key in order),
-    )
-
-
-def value_in_order(value: Expression, aggregate: AggregateCall) -> Expression:
-    """Return the value of an aggregate from that of `in_order`."""
-    if aggregate.parameter is None or not needs_total_order(aggregate):
-        return value
-    return call(
-        "element_at", value, Literal(BIGINT, nullable=False, value=int(aggregate.parameter))
-    )
 
 
 def names_of(aggregates: Sequence[AggregateCall]) -> list[str]:

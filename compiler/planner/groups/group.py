@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.analysis.properties import Bound, WindowColumn, window_columns
-from fsql.compiler.binder.items import Key
-from fsql.compiler.binder.report import not_implemented, refusal
-from fsql.compiler.binder.state_ttl import aggregate_while_alive
+from fsql.compiler.bound.groups import Key
 from fsql.compiler.diagnostics import Diagnostic, Label
+from fsql.compiler.diagnostics.refusal import not_implemented, refusal
 from fsql.compiler.expression import ColumnRef
 from fsql.compiler.logical import (
     Aggregate,
@@ -19,17 +18,19 @@ from fsql.compiler.logical import (
     operators,
 )
 from fsql.compiler.node import walk
+from fsql.compiler.planner.lifetimes import aggregate_while_alive
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from fsql.compiler.analysis.properties import WindowColumns
-    from fsql.compiler.binder.items import AggregateSpec
-    from fsql.compiler.binder.report import Report
-    from fsql.compiler.binder.state_ttl import Lifetime
+    from fsql.compiler.bound.emission import Emission
+    from fsql.compiler.bound.lifetimes import Lifetime
+    from fsql.compiler.diagnostics.report import Report
     from fsql.compiler.expression import Expression
-    from fsql.compiler.syntax import Emit
+    from fsql.compiler.planner.groups.grouping import AggregateSpec
     from fsql.compiler.text.source import Span
+
 
 _NEVER_CLOSES: Final = "windows close by event time, which rows that can be retracted do not have"
 
@@ -37,7 +38,7 @@ _NEVER_CLOSES: Final = "windows close by event time, which rows that can be retr
 def make_group(
     plan: Plan,
     grouping: AggregateSpec,
-    emit: Emit | None,
+    emit: Emission | None,
     written: tuple[str, Span],
     report: Report,
     lifetime: Lifetime | None = None,
@@ -62,7 +63,7 @@ def make_group(
     if end is None:
         check_windowed(plan, columns, span, clause="GROUP BY …," if grouping.keys else "GROUP BY")
     else:
-        final = emit is None or emit.mode == "FINAL"
+        final = emit is None or emit.final
         closed_by = columns[end]
         if emit is not None and not final and closed_by is not None:
             _refuse_changes_of_sessions(closed_by, emit)
@@ -113,7 +114,7 @@ def _window_instead(plan: Plan, keys: Sequence[Expression]) -> tuple[str, ...]:
     return ()
 
 
-def _refuse_changes_of_sessions(closed_by: WindowColumn, emit: Emit) -> None:
+def _refuse_changes_of_sessions(closed_by: WindowColumn, emit: Emission) -> None:
     """Refuse EMIT CHANGES of sessions, whose rows are emitted when they close.
 
     Raises:
@@ -125,16 +126,16 @@ def _refuse_changes_of_sessions(closed_by: WindowColumn, emit: Emit) -> None:
         )
 
 
-def refuse_final(emit: Emit | None, *, never_closes: bool = False) -> None:
+def refuse_final(emit: Emission | None, *, never_closes: bool = False) -> None:
     """Refuse EMIT FINAL without a window, or of windows that never close.
 
     Raises:
         Refusal: E306.
     """
-    if emit is not None and emit.mode == "FINAL" and never_closes:
+    if emit is not None and emit.final and never_closes:
         what = "EMIT FINAL of windows that never close"
         raise refusal("E306", what, emit.span, note=_NEVER_CLOSES, help="write EMIT CHANGES")
-    if emit is not None and emit.mode == "FINAL":
+    if emit is not None and emit.final:
         raise refusal(
             "E306",
             "EMIT FINAL without a window",

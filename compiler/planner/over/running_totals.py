@@ -22,37 +22,37 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from fsql.compiler.analysis.properties import window_columns
-from fsql.compiler.binder.aggregates.group import check_windowed
-from fsql.compiler.binder.expressions.operators import call, combine_balanced, make_call
-from fsql.compiler.binder.joins.join import ZERO
-from fsql.compiler.binder.over.ordered_frames import comparable_key
-from fsql.compiler.binder.over.rank import RankCall, rank, windowed_partition
-from fsql.compiler.binder.over.ties import ascending, is_unique
-from fsql.compiler.binder.over.unordered_frames import (
+from fsql.compiler.bound.aggregates import in_order, value_in_order
+from fsql.compiler.bound.frames import comparable_key
+from fsql.compiler.bound.over import RankCall
+from fsql.compiler.diagnostics.refusal import not_implemented
+from fsql.compiler.expression import ColumnRef, Literal
+from fsql.compiler.functions.calls import call, combine_balanced, make_call
+from fsql.compiler.logical import JoinKind, OrderKey, Plan, Project, RankFunction
+from fsql.compiler.planner.groups.group import check_windowed
+from fsql.compiler.planner.join_keys import ZERO
+from fsql.compiler.planner.over.rank import rank, windowed_partition
+from fsql.compiler.planner.over.ties import ascending, is_unique
+from fsql.compiler.planner.over.unordered_frames import (
     equal_keys,
     group_rows,
-    in_order,
     join_groups,
     join_rows,
     names_of,
-    value_in_order,
 )
-from fsql.compiler.binder.relation import column_refs, filter_relation
-from fsql.compiler.binder.report import not_implemented
-from fsql.compiler.expression import ColumnRef, Literal
-from fsql.compiler.logical import JoinKind, OrderKey, Plan, Project, RankFunction
+from fsql.compiler.planner.rows import column_refs, filter_relation
 from fsql.compiler.sqltypes import BOOLEAN
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from fsql.compiler.binder.over.ordered_frames import FrameEdge, OrderedFrame
-    from fsql.compiler.binder.over.rank import Ordering
-    from fsql.compiler.binder.over.running_call import RunningCall
+    from fsql.compiler.bound.frames import FrameEdge, OrderedFrame
+    from fsql.compiler.bound.over import Ordering, RunningCall
     from fsql.compiler.expression import Expression
     from fsql.compiler.text.source import Span
 
     Order = tuple[OrderKey, ...]
+
 
 _FALSE: Final = Literal(BOOLEAN, nullable=False, value=False)
 

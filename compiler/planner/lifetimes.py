@@ -18,9 +18,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from fsql.compiler.binder.expressions.operators import call
-from fsql.compiler.binder.relation import column_refs, project
-from fsql.compiler.binder.report import not_implemented
+from fsql.compiler.diagnostics.refusal import not_implemented
 from fsql.compiler.expression import (
     AggregateCall,
     AggregateFunction,
@@ -29,6 +27,7 @@ from fsql.compiler.expression import (
     Expression,
     Literal,
 )
+from fsql.compiler.functions.calls import call
 from fsql.compiler.logical import (
     Aggregate,
     AssignRowTime,
@@ -39,36 +38,20 @@ from fsql.compiler.logical import (
     TimeRange,
     append_only,
 )
-from fsql.compiler.records import dataclass
+from fsql.compiler.planner.rows import column_refs, project
 from fsql.compiler.sqltypes import BOOLEAN, INTERVAL, TIMESTAMP
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from fsql.compiler.bound.lifetimes import Lifetime, SideLifetimes
     from fsql.compiler.logical import Plan
-    from fsql.compiler.text.source import Span
+
 
 _INSIDE: Final = (
     "end it before this query, by RESET or without the hint: its state has the rows that exist, and ends with"
     " them; a part of rows never retracted can be a view between SET and RESET"
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Lifetime:
-    """How long the groups of a query are kept after their last row, and the span that sets it."""
-
-    idle_us: int
-    span: Span
-
-
-@dataclass(frozen=True, slots=True)
-class SideLifetimes:
-    """How long the rows of the two sides of a join are kept, and the span that sets it."""
-
-    left_us: int
-    right_us: int
-    span: Span
 
 
 def aggregate_while_alive(whole: Aggregate, lifetime: Lifetime) -> Plan:

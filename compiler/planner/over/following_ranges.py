@@ -15,10 +15,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.analysis.delays import delay_us
-from fsql.compiler.binder.expressions.operators import call
-from fsql.compiler.binder.over.following import mask_rows, not_null, value_of_rows
-from fsql.compiler.binder.over.frames import in_order_of_time
-from fsql.compiler.binder.relation import column_refs, filter_relation
 from fsql.compiler.expression import (
     AggregateCall,
     AggregateFunction,
@@ -28,6 +24,7 @@ from fsql.compiler.expression import (
     Literal,
 )
 from fsql.compiler.functions.aggregates import aggregate_result
+from fsql.compiler.functions.calls import call
 from fsql.compiler.functions.null_safe import instead_of_null
 from fsql.compiler.logical import (
     AssignExpiry,
@@ -40,13 +37,17 @@ from fsql.compiler.logical import (
     grain_us,
 )
 from fsql.compiler.node import walk
+from fsql.compiler.planner.over.following import mask_rows, not_null, value_of_rows
+from fsql.compiler.planner.over.time_order import in_order_of_time
+from fsql.compiler.planner.rows import column_refs, filter_relation
 from fsql.compiler.sqltypes import BOOLEAN, Kind, decimal_type
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from fsql.compiler.binder.over.following import InOrder
-    from fsql.compiler.binder.source_spans import SourceSpans
+    from fsql.compiler.bound.source_spans import SourceSpans
+    from fsql.compiler.planner.over.following import InOrder
+
 
 _TRUE: Final = Literal(BOOLEAN, nullable=False, value=True)
 _FALSE: Final = Literal(BOOLEAN, nullable=False, value=False)
