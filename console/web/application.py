@@ -17,10 +17,11 @@ from starlette.routing import Route
 from fsql import __version__
 from fsql.compiler.diagnostics import FsqlError
 from fsql.console.web import editing
+from fsql.console.web.charts import PROCESSES_MAX, Charts, ShownChart, TooManyChartsError
+from fsql.console.web.drawing import View  # noqa: TC001 - msgspec reads the annotations
 from fsql.console.web.editing import RefusedEditError
 from fsql.console.web.guard import OPEN, Access, Guard, TooLargeError, TooSlowError
 from fsql.console.web.job_page import JobPages
-from fsql.console.web.result_kept import View  # noqa: TC001 - msgspec reads the annotations
 from fsql.console.web.trial import TrialRequest
 from fsql.console.web.trials import TRIALS_MAX, TooManyTrialsError, Trials
 from fsql.console.web.watch import Watch
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.types import ASGIApp
 
-    from fsql.deployment.directory import ClusterDirectory
+    from fsql.deployment.directory import ClusterDirectory, JobDirectory
     from fsql.deployment.views import JobView
 
 _ASSETS: Final = {
@@ -104,6 +105,7 @@ class Application:
         self._cluster = cluster
         self._directory = directory
         self._trials = Trials()
+        self._charts = Charts()
         self._access = access
         self._watch = Watch(cluster)
         self._pages = JobPages()
@@ -120,6 +122,9 @@ class Application:
             Route("/api/jobs/{job}/past", partial(self._about, self._pages.past)),
             Route("/api/jobs/{job}/log", partial(self._about, self._pages.log)),
             Route("/api/jobs/{job}/rows", partial(self._about, self._pages.rows_not_taken)),
+            Route("/api/jobs/{job}/results", partial(self._about, self._pages.results)),
+            Route("/api/charts", self.charts, methods=["POST"]),
+            Route("/api/chart", self.chart, methods=["POST"]),
             Route("/api/jobs/{job}/processes", partial(self._about, self._pages.processes)),
             Route("/api/words", self.words),
             Route("/api/scripts", self.scripts),
@@ -137,6 +142,7 @@ class Application:
             NoSuchJobError: _on_no_such_job,
             RefusedEditError: _on_refused,
             TooManyTrialsError: _on_too_many_trials,
+            TooManyChartsError: _on_too_many_charts,
             msgspec.MsgspecError: _on_malformed,
             Exception: _on_bug,
         }
@@ -283,16 +289,37 @@ class Application:
         shown = msgspec.json.decode(await request.body(), type=_Shown)
         return _json({"shown": self._trials.show(shown.trial, shown.view)})
 
+    async def charts(self, request: Request) -> Response:
+        """Open the stream of the charts of running jobs that a page shows."""
+        del request
+        opened = AsyncExitStack()
+        messages = await opened.enter_async_context(self._charts.open())
+
+        async def parts() -> AsyncIterator[bytes]:
+            async with opened:
+                async for line in messages:
+                    yield line
+
+        return StreamingResponse(parts(), media_type="application/x-ndjson")
+
+    async def chart(self, request: Request) -> Response:
+        """Show, change or take away a chart of a running job."""
+        shown = msgspec.json.decode(await request.body(), type=ShownChart)
+        directory = self._directory_of(shown.job).path
+        return _json({"shown": await self._charts.show(shown, directory)})
+
     def _view(self, request: Request) -> JobView:
         """Return the job with the id in the path.
 
         Raises:
             NoSuchJobError: if there is none.
         """
-        wanted = request.path_params["job"]
+        return view_of(self._cluster, self._directory_of(request.path_params["job"]))
+
+    def _directory_of(self, job: str) -> JobDirectory:
         for directory in self._cluster.jobs():
-            if directory.path.name == wanted:
-                return view_of(self._cluster, directory)
+            if directory.path.name == job:
+                return directory
         raise NoSuchJobError
 
 
@@ -309,6 +336,11 @@ async def _on_refused(request: Request, error: RefusedEditError) -> Response:
 async def _on_too_many_trials(request: Request, error: TooManyTrialsError) -> Response:
     del request, error
     return _json({"error": f"{TRIALS_MAX} queries run already: stop one of them"}, 503)
+
+
+async def _on_too_many_charts(request: Request, error: TooManyChartsError) -> Response:
+    del request, error
+    return _json({"error": f"charts of {PROCESSES_MAX} jobs are drawn already"}, 503)
 
 
 async def _on_malformed(request: Request, error: msgspec.MsgspecError) -> Response:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -11,8 +12,6 @@ from fsql.console.commands import pass_reporter
 from fsql.console.flags import cluster_directory
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from fsql.console.reporter import Reporter
 
 
@@ -44,8 +43,6 @@ def ui(reporter: Reporter, directory: Path | None, port: int) -> None:
         message = f"fsql ui needs the package {error.name}, which is not installed"
         helps = ("install fsql with the extra ui: pip install 'fsql[ui]'",)
         raise FsqlError([Diagnostic("E671", message, helps=helps)]) from None
-    from pathlib import Path as FilePath
-
     from fsql.console.web.application import Application
     from fsql.console.web.guard import Access
 
@@ -65,15 +62,20 @@ def ui(reporter: Reporter, directory: Path | None, port: int) -> None:
         else:
             click.echo(f"open {url}\nend with Ctrl-C")
 
-    scripts = FilePath.cwd()
+    scripts = Path.cwd()
     with listening:
         application = Application(find_directory(directory), access, scripts).asgi()
         page_server(application, tell).run(sockets=[listening])
 
 
 @click.command(hidden=True)
-def trial() -> None:
-    """Compute a result for the page, which is written nowhere; `fsql ui` starts this."""
+@click.option("--charts-of", "job", type=click.Path(path_type=Path), help="Directory of a job.")
+def trial(job: Path | None) -> None:
+    """Compute a result for the page, which is written nowhere, or draw those of a job."""
+    if job is not None:
+        from fsql.console.web.job_charts import run_job_charts
+
+        click.get_current_context().exit(run_job_charts(job))
     from fsql.console.web.trial import run_trial
 
     click.get_current_context().exit(run_trial())

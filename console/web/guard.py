@@ -40,7 +40,7 @@ SEND_SECONDS: Final = 20.0
 STREAMS_MAX: Final = 24
 
 PAGE_HEADER: Final = "x-fsql-page"
-STREAMS: Final = frozenset({"/api/stream", "/api/run"})
+STREAMS: Final = frozenset({"/api/stream", "/api/run", "/api/charts"})
 """The paths whose answers last until the client goes."""
 _ASSETS: Final = "/assets/"
 _API: Final = "/api/"

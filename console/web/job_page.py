@@ -12,6 +12,7 @@ from fsql.compiler.diagnostics import FsqlError
 from fsql.compiler.diagnostics.secrets import without_secrets
 from fsql.console.job_logs import event_of
 from fsql.console.tick_records import tick_fields
+from fsql.console.web.job_charts import results_of_job
 from fsql.console.web.watch import processes_of
 from fsql.job.compilation import compile_job
 from fsql.job.explain_ticks import ticks_of_job
@@ -122,6 +123,14 @@ class JobPages:
                 }
             )
         return {"tables": found}
+
+    def results(self, view: JobView) -> Fields:
+        """Return the results of a job, and from which of them charts are drawn.
+
+        Raises:
+            FsqlError: if its script cannot be read.
+        """
+        return {"results": results_of_job(self._script(view))}
 
     def _script(self, view: JobView) -> Compiled:
         key = (view.deployment.id, view.deployment.plan)

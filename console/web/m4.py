@@ -16,7 +16,7 @@ which of several points with the same least value is kept (it is the first).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
     Indices = NDArray[np.int64]
+    Mask = NDArray[np.bool_]
 
 
 def kept_points(x: Floats, y: Floats, start: float, end: float, width: int) -> Indices:
@@ -58,11 +59,13 @@ def _of_columns(x: Floats, y: Floats, start: float, end: float, width: int) -> I
     begins = np.flatnonzero(np.concatenate([[True], columns[1:] != columns[:-1]]))
     ends = np.concatenate([begins[1:], [len(x)]]) - 1
     numbers = np.repeat(np.arange(len(begins)), np.diff(np.append(begins, len(x))))
-    return np.concatenate([begins, ends, _firsts(y, numbers), _firsts(-y, numbers)])
+    least = _firsts(y == np.minimum.reduceat(y, begins)[numbers], numbers)
+    greatest = _firsts(y == np.maximum.reduceat(y, begins)[numbers], numbers)
+    return np.concatenate([begins, ends, least, greatest])
 
 
-def _firsts(values: Floats, numbers: Indices) -> Indices:
-    """Return for each number the index of its least value, the first of equal ones; numbers ascend."""
-    order = np.lexsort((values, numbers))
-    found: Any = np.concatenate([[True], numbers[order][1:] != numbers[order][:-1]])
-    return order[found]
+def _firsts(chosen: Mask, numbers: Indices) -> Indices:
+    """Return the first chosen index of each number; numbers ascend."""
+    found = np.flatnonzero(chosen)
+    own = numbers[found]
+    return found[np.concatenate([[True], own[1:] != own[:-1]])]

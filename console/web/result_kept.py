@@ -9,73 +9,37 @@ from collections import deque
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
-import msgspec
 import numpy as np
 
-from fsql.compiler.sqltypes import Kind
-from fsql.console.web.m4 import kept_points
+from fsql.console.web.drawing import SERIES_MAX, bars, check_view, columns_of, drawn_lines, text_of
 from fsql.job.net_rows import NetRows
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from fsql.compiler.logical import SinkTable
+    from fsql.console.web.drawing import View
 
 CHANGES_KEPT: Final = 200
 ROWS_SHOWN: Final = 200
+LINES_MAX: Final = 8
+"""Of so many charts of different columns the points are kept."""
+LINE_POINTS_MAX: Final = 1_000_000
+"""A line with more points loses the older half of them."""
 POINTS_MAX: Final = 200_000
 """The most rows that are kept for charts, the newest; a chart that is shown keeps its older points."""
 CURRENT_MAX: Final = 100_000
 """More current rows of an updating result end the trial."""
-SERIES_MAX: Final = 8
-BARS_MAX: Final = 40
-WIDTH_MAX: Final = 4_000
-
-NUMBERS: Final = frozenset(
-    {
-        Kind.TINYINT,
-        Kind.SMALLINT,
-        Kind.INT,
-        Kind.BIGINT,
-        Kind.FLOAT,
-        Kind.DOUBLE,
-        Kind.DECIMAL,
-        Kind.UTINYINT,
-        Kind.USMALLINT,
-        Kind.UINT,
-        Kind.UBIGINT,
-    }
-)
-TIMES: Final = frozenset({Kind.TIMESTAMP, Kind.DATE})
-_REMOVES: Final = frozenset({"-U", "-D"})
 
 Row = dict[str, Any]
 Fields = dict[str, Any]
-
-
-class View(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What a chart shows: `y` over `x`, or over the number of the row, with a line for each value of `by`.
-
-    `start` and `end` are the range of x that is shown, None for all.  `height` does not change the points.
-    """
-
-    y: str
-    x: str | None = None
-    by: str | None = None
-    kind: str = "line"
-    width: int = 800
-    start: float | None = None
-    end: float | None = None
 
 
 class KeptResult:
     """Takes the released rows of a result, each once, in their order."""
 
     def __init__(self, sink: SinkTable) -> None:
-        self.columns = [
-            {"name": column.name, "type": str(column.type), "role": _role(column.type.kind)}
-            for column in sink.columns
-        ]
+        self.columns = columns_of(sink.columns)
         self.changes_kind = sink.changes.value
         self.released = 0
         self._appends = sink.changes.value == "append"
@@ -84,7 +48,7 @@ class KeptResult:
         self._roles = {str(column["name"]): str(column["role"]) for column in self.columns}
         self._new: deque[Row] = deque(maxlen=CHANGES_KEPT)
         self._points: deque[Row] = deque(maxlen=POINTS_MAX)
-        self._drawn: _Lines | None = None
+        self._drawn: dict[tuple[str | None, str, str | None], _Lines] = {}
 
     @property
     def operation(self) -> str | None:
@@ -104,8 +68,8 @@ class KeptResult:
             self._new.append(change)
             if self._appends:
                 self._points.append(change)
-                if self._drawn is not None:
-                    self._drawn.add(change)
+                for lines in self._drawn.values():
+                    lines.add(change)
             else:
                 self._net.apply(change)
 
@@ -122,28 +86,34 @@ class KeptResult:
             count, rows = len(self._net), self._net.rows()[:ROWS_SHOWN]
         return {"released": self.released, "changes": new, "rows": rows, "row_count": count}
 
-    def plot(self, view: View) -> Fields:
-        """Return the points of a chart.
+    def newest(self) -> Fields:
+        """Return the current rows that were changed last, the newest first, as a table shows them."""
+        rows = list(self._points) if self._appends else self._net.rows()
+        count = self.released if self._appends else len(rows)
+        return {"kind": "table", "rows": rows[: -ROWS_SHOWN - 1 : -1], "row_count": count}
+
+    def plot(self, view: View, *, in_steps: bool = False) -> Fields:
+        """Return the points of a chart; `in_steps` is that of `drawn_lines`.
 
         Raises:
             ValueError: if the view names columns that are not there, or that are no numbers.
         """
-        if self._roles.get(view.y) != "number":
-            raise ValueError(f'"{view.y}" is no column of numbers')
-        if view.x is not None and self._roles.get(view.x) not in {"number", "time"}:
-            raise ValueError(f'"{view.x}" is no column of numbers or times')
-        if view.by is not None and view.by not in self._roles:
-            raise ValueError(f'"{view.by}" is no column')
+        check_view(view, self._roles)
         rows: Iterable[Row] = self._points if self._appends else self._net.rows()
         if view.kind == "bar":
             return self._bars(view, rows)
-        lines = self._drawn
-        if lines is None or not self._appends or lines.columns != (view.x, view.y, view.by):
-            lines = _Lines(view.x, view.y, view.by)
+        columns = (view.x, view.y, view.by)
+        lines = self._drawn.get(columns)
+        if lines is None:
+            lines = _Lines(*columns)
             for row in rows:
                 lines.add(row)
-            self._drawn = lines if self._appends else None
-        return {**lines.plot(view), "time": view.x is not None and self._roles[view.x] == "time"}
+            if self._appends:
+                while len(self._drawn) >= LINES_MAX:
+                    del self._drawn[next(iter(self._drawn))]
+                self._drawn[columns] = lines
+        drawn = lines.plot(view, in_steps=in_steps)
+        return {**drawn, "time": view.x is not None and self._roles[view.x] == "time"}
 
     def _bars(self, view: View, rows: Iterable[Row]) -> Fields:
         """Return the greatest values, each with its name; of several of one name, the last."""
@@ -151,73 +121,47 @@ class KeptResult:
         for number, row in enumerate(rows):
             value = _number(row[view.y])
             if value is not None:
-                found[str(number) if view.by is None else _text(row[view.by])] = value
-        greatest = sorted(found.items(), key=lambda item: (-item[1], item[0]))
-        return {"kind": "bar", "bars": greatest[:BARS_MAX], "more": max(0, len(found) - BARS_MAX)}
+                found[str(number) if view.by is None else text_of(row[view.by])] = value
+        return bars(view, found)
 
 
 class _Lines:
     """The points of a chart by the name of their line; points of later rows are added."""
 
     def __init__(self, x: str | None, y: str, by: str | None) -> None:
-        self.columns = (x, y, by)
+        self._columns = (x, y, by)
         self._points: dict[str, tuple[array[float], array[float]]] = {}
         self._rows = 0
 
     def add(self, row: Row) -> None:
         """Add the point of a row, unless it has none."""
-        x_name, y_name, by = self.columns
+        x_name, y_name, by = self._columns
         y = _number(row[y_name])
         x = float(self._rows) if x_name is None else _number(row[x_name])
         self._rows += 1
         if x is None or y is None:
             return
-        name = "" if by is None else _text(row[by])
+        name = "" if by is None else text_of(row[by])
         points = self._points.get(name)
         if points is None:
             points = self._points[name] = (array("d"), array("d"))
         points[0].append(x)
         points[1].append(y)
+        if len(points[0]) > LINE_POINTS_MAX:
+            for values in points:
+                del values[: LINE_POINTS_MAX // 2]
 
-    def plot(self, view: View) -> Fields:
+    def plot(self, view: View, *, in_steps: bool) -> Fields:
         """Return the points that decide the pixels of the lines with the most points."""
         names = sorted(self._points, key=lambda name: (-len(self._points[name][0]), name))
         # Copies: an array cannot grow while NumPy looks at it.
         lines = {
-            name: tuple(np.array(values) for values in self._points[name])
-            for name in sorted(names[:SERIES_MAX])
+            name: (np.array(self._points[name][0]), np.array(self._points[name][1]))
+            for name in names[:SERIES_MAX]
         }
-        least = min((float(x.min()) for x, _ in lines.values()), default=0.0)
-        greatest = max((float(x.max()) for x, _ in lines.values()), default=1.0)
-        start = least if view.start is None else view.start
-        end = math.nextafter(greatest, math.inf) if view.end is None else view.end
-        if not start < end:
-            start, end = start - 0.5, start + 0.5
-        width = max(1, min(WIDTH_MAX, view.width))
-        series = []
-        for name, (x, y) in lines.items():
-            kept = kept_points(x, y, start, end, width)
-            pairs = [[float(x[at] - start), float(y[at])] for at in kept]
-            series.append({"name": name, "points": pairs})
-        return {
-            "kind": "line",
-            "start": start,
-            "end": end,
-            "range": [least, greatest],
-            "series": series,
-            "more": max(0, len(names) - SERIES_MAX),
-            "count": sum(len(x) for x, _ in self._points.values()),
-        }
-
-
-def _role(kind: Kind) -> str:
-    if kind in NUMBERS:
-        return "number"
-    return "time" if kind in TIMES else "text"
-
-
-def _text(value: object) -> str:
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        more = max(0, len(names) - SERIES_MAX)
+        count = sum(len(x) for x, _ in self._points.values())
+        return drawn_lines(view, lines, more, count, in_steps=in_steps)
 
 
 def _number(value: object) -> float | None:

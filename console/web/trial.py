@@ -14,8 +14,6 @@ from __future__ import annotations
 import json
 import os
 import queue
-import resource
-import signal
 import sys
 import threading
 import time
@@ -29,7 +27,9 @@ from fsql.compiler.diagnostics.render import render_json
 from fsql.compiler.parser import parse_script
 from fsql.compiler.syntax import CreateTable, Insert, SelectStatement, StatementSet
 from fsql.compiler.text.source import SourceText
-from fsql.console.web.result_kept import KeptResult, View
+from fsql.console.web.drawing import View
+from fsql.console.web.limits import FRAMES_PER_SECOND, MEMORY_BYTES, limit_this_process
+from fsql.console.web.result_kept import KeptResult
 from fsql.job.compilation import compile_job
 from fsql.job.planning import RunOptions
 from fsql.job.run import open_run
@@ -47,11 +47,8 @@ if TYPE_CHECKING:
     from fsql.job.compilation import Compiled
     from fsql.runtime.dataflow.metrics import Metrics
 
-FRAMES_PER_SECOND: Final = 4
 SECONDS_MAX: Final = 900.0
 ROWS_MAX: Final = 2_000_000
-CPU_SECONDS: Final = 300
-MEMORY_BYTES: Final = 2 << 30
 SCRIPT: Final = "script"
 
 Fields = dict[str, Any]
@@ -164,16 +161,6 @@ def run_trial() -> int:
     except BrokenPipeError:
         return 0
     return 0
-
-
-def limit_this_process() -> None:
-    """Limit memory and processor time, and forbid this process to write files."""
-    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)  # a write fails then, as on a full disk
-    resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
-    resource.setrlimit(resource.RLIMIT_DATA, (MEMORY_BYTES, MEMORY_BYTES))
-    resource.setrlimit(resource.RLIMIT_CPU, (CPU_SECONDS, CPU_SECONDS + 5))
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    os.nice(5)
 
 
 def _tell(message: Fields) -> None:

@@ -14,10 +14,11 @@ import msgspec
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from fsql.console.web.result_kept import View
+    from fsql.console.web.drawing import View
     from fsql.console.web.trial import TrialRequest
 
-TRIALS_MAX: Final = 6
+TRIALS_MAX: Final = 3
+"""A browser opens six connections to a server: a page has two streams, and a trial has one."""
 LINE_BYTES_MAX: Final = 16 << 20
 _POLL_SECONDS: Final = 0.01
 

@@ -5,6 +5,7 @@ After each attack the page answers its owner.  What these tests cannot find: fau
 
 from __future__ import annotations
 
+import json
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
@@ -275,3 +276,19 @@ def test_a_flood_of_streams(strict: ServedPage) -> None:
             connection.sendall(request)
             statuses.append(status_of(connection.recv(1 << 16)))
         assert statuses == [200, 200, 503]
+
+
+def test_charts_are_of_jobs_only(page: ServedPage) -> None:
+    def show(job: str, page_id: str, **fields: object) -> tuple[int, object]:
+        body = {"page": page_id, "chart": "c1", "job": job, "result": "r", **fields}
+        answer = page.ask("/api/chart", method="POST", body=json.dumps(body).encode())
+        return answer.status, answer.fields
+
+    view = {"y": "v"}
+    gone = (404, {"error": "no job has this id: it was dropped, perhaps"})
+    for job in ("../../etc", "", f"{JOB}/../{JOB}", f"/jobs/{JOB}"):
+        assert show(job, "", view=view) == gone
+    assert show(JOB, "of another", view=view) == (200, {"shown": False})
+    assert show(JOB, "", view=view, path="/etc/passwd")[0] == 400
+    for headers in ({}, {"Cookie": page.own_headers["Cookie"]}):
+        assert page.ask("/api/charts", headers, "POST", b"{}").status in {401, 403}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 import pytest
@@ -14,7 +15,7 @@ from fsql.tests.ui.served_page import ServedPage
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from playwright.sync_api import Browser, Page
+    from playwright.sync_api import Browser, Page, Route
 
 WAIT_MS = 120_000
 SCRIPT = """\
@@ -189,3 +190,81 @@ def test_a_healthy_job_says_nothing(page: Page) -> None:
     expect(page.locator(".tile")).to_have_count(5)
     expect(page.locator(".node.source .load")).to_contain_text("rows/s")
     assert "not released yet" not in (page.locator("main").text_content() or "")
+
+
+DRAWN = """\
+CREATE TABLE points (at TIMESTAMP, value BIGINT)
+WITH ('connector' = 'file', 'path' = 'points.jsonl', 'source.monitor-interval' = '100 ms');
+CREATE TABLE shown WITH ('connector' = 'results') AS SELECT at, {value} AS value FROM points;
+CREATE TABLE most (value BIGINT) WITH ('connector' = 'file', 'path' = 'most.jsonl', 'changes' = 'retract');
+INSERT INTO most SELECT MAX(value) AS value FROM points;
+"""
+
+
+def test_results_of_a_running_job_are_drawn(page: Page, cluster: TestCluster) -> None:
+    expect.set_options(timeout=WAIT_MS)
+    folder = cluster.path.parent
+    rows = folder / "points.jsonl"
+
+    def add(second: int, value: int) -> None:
+        with rows.open("a") as file:
+            file.write(f'{{"at": "2026-01-01T00:00:{second:02d}Z", "value": {value}}}\n')
+
+    def deploy(value: str) -> None:
+        (folder / "drawn.sql").write_text(DRAWN.format(value=value))
+        cluster.call("deploy", folder / "drawn.sql", "--quiet")
+
+    for second in (10, 20, 40):
+        add(second, second)
+    deploy("value")
+    page.get_by_role("link", name="drawn").click()
+    page.get_by_role("link", name="Results").click()
+    chart = page.get_by_role("img", name="shown: value over at")
+    expect(page.locator(".count")).to_have_text("3 points")
+    add(30, 90)  # late, and drawn in its place
+    expect(page.locator(".count")).to_have_text("4 points")
+    chart.press("+")
+    expect(page.get_by_role("button", name="Show all")).to_be_enabled()
+    chart.press("0")
+    page.get_by_role("button", name="Keep in Plots").click()
+    page.get_by_role("button", name="most").click()
+    page.get_by_role("combobox", name="Chart").select_option("table")
+    expect(page.locator(".rows tbody")).to_have_text("90")
+    page.get_by_role("link", name="Plots").click()
+    expect(page.locator(".kept .count")).to_have_text("4 points")
+    deploy("value + 100")
+    add(50, 1)
+    expect(page.locator(".kept .count")).to_have_text("5 points")
+    expect(page.locator(".kept h2")).to_have_text("drawn: shown")
+    cluster.call("stop", "drawn")
+
+
+def test_the_points_of_m4_colour_the_pixels_of_all_points(page: Page, served: ServedPage) -> None:
+    expect.set_options(timeout=WAIT_MS)
+    (served.path.parent / "wave.jsonl").write_text(
+        "".join(f'{{"at": {at}, "value": {at * at % 97}}}\n' for at in range(3_000))
+    )
+    page.set_viewport_size({"width": 640, "height": 900})
+    page.get_by_role("link", name="Write").click()
+    page.get_by_role("textbox", name="Script").fill("SELECT at, value FROM 'wave.jsonl';")
+    columns: list[int] = []
+
+    def widen(route: Route) -> None:
+        fields = json.loads(route.request.post_data or "{}")
+        fields["view"]["width"] = columns[0] if columns else fields["view"]["width"]
+        route.continue_(post_data=json.dumps(fields))
+
+    page.route("**/api/view", widen)
+    page.get_by_role("button", name="Run").click()
+    result = page.get_by_role("region", name="Result")
+    expect(result.get_by_role("status")).to_contain_text("the input has ended")
+    result.get_by_role("button", name="Plot").click()
+    result.get_by_role("combobox", name="Over").select_option("at")
+    expect(result.locator(".count")).to_have_text("3,000 points")
+    chart = result.get_by_role("img")
+    expect(chart).not_to_have_attribute("data-points", "3000")
+    of_m4 = chart.evaluate("canvas => canvas.toDataURL()")
+    columns.append(4_000)  # more than there are points
+    chart.press("0")
+    expect(chart).to_have_attribute("data-points", "3000")
+    assert chart.evaluate("canvas => canvas.toDataURL()") == of_m4

@@ -6,8 +6,10 @@ import { bytes, clock, count, day, operator, percent, seconds, short } from "./f
 import { GraphView } from "./graph";
 import { line, loudness, troubles } from "./jobs";
 import type { Job, Jobs, Point, Statistics } from "./jobs_data";
+import type { Result } from "./charts";
 import { Bar, Callout, Confirm, Empty, Link, Pill, Sentence, Table, Tabs } from "./parts";
 import { type Plan, graphOf } from "./plan";
+import { Results } from "./results";
 
 interface PlanAnswer {
   script: string;
@@ -405,6 +407,13 @@ function Log({ job }: { job: Job }) {
   );
 }
 
+function ResultsOf({ job }: { job: Job }) {
+  const [answer, error] = useAnswer<{ results: Result[] }>(`/api/jobs/${job.id}/results`, `${job.epoch}`, 5);
+  if (error) return <Callout kind="warning">{error.message}</Callout>;
+  if (answer === null) return <p class="muted loading">Reading …</p>;
+  return <Results job={job.id} jobName={job.name} results={answer.results} />;
+}
+
 function ScriptAndPlan({ answer }: { answer: PlanAnswer | null }) {
   if (answer === null) return <p class="muted loading">Compiling …</p>;
   return (
@@ -467,6 +476,7 @@ export function JobPage({ id, tab, jobs }: { id: string; tab: string; jobs: Jobs
   const not = (job.counters.rows_late ?? 0) + (job.counters.rows_rejected ?? 0);
   const tabs = [
     { name: "graph", to: `/jobs/${id}`, title: "Graph" },
+    { name: "results", to: `/jobs/${id}/results`, title: "Results" },
     { name: "operators", to: `/jobs/${id}/operators`, title: "Operators" },
     { name: "history", to: `/jobs/${id}/history`, title: "History" },
     { name: "rows", to: `/jobs/${id}/rows`, title: "Rows not taken", badge: not ? short(not) : null },
@@ -494,6 +504,7 @@ export function JobPage({ id, tab, jobs }: { id: string; tab: string; jobs: Jobs
       {tab === "graph" ? (
         error ? <Callout kind="warning">the plan cannot be read: {error.message}</Callout> : answer ? <GraphView plan={answer.plan} job={job} statistics={jobs.statistics} /> : <p class="muted loading">Compiling …</p>
       ) : null}
+      {tab === "results" ? <ResultsOf job={job} /> : null}
       {tab === "operators" ? <Operators statistics={jobs.statistics} plan={answer?.plan ?? null} /> : null}
       {tab === "history" ? <History job={job} plan={answer?.plan ?? null} /> : null}
       {tab === "rows" ? <RowsNotTaken job={job} /> : null}

@@ -14,7 +14,7 @@ export interface LinePlot {
   time: boolean;
 }
 
-export type Plot = LinePlot | { kind: "bar"; bars: [string, number][]; more: number } | { kind: "none"; problem: string };
+export type Plot = LinePlot | { kind: "bar"; bars: [string, number][]; more: number } | { kind: "table"; rows: Record<string, unknown>[]; row_count: number } | { kind: "none"; problem: string };
 
 export interface Range {
   start: number | null;
@@ -72,7 +72,8 @@ function drawLines(canvas: HTMLCanvasElement, plot: LinePlot) {
   high += pad;
   if (low !== 0) low -= pad;
   const span = plot.end - plot.start;
-  const x = (offset: number) => LEFT + (offset / span) * inside.width;
+  // The middle of a column of pixels: so the points that the server keeps colour the pixels of all points.
+  const x = (offset: number) => LEFT + Math.floor(offset * (inside.width / span)) + 0.5;
   const y = (value: number) => TOP + (1 - (value - low) / (high - low)) * inside.height;
   context.font = `12px ${style.fontFamily}`;
   context.lineWidth = 1;
@@ -115,6 +116,7 @@ function drawLines(canvas: HTMLCanvasElement, plot: LinePlot) {
     }
   });
   context.restore();
+  canvas.dataset.points = String(plot.series.reduce((sum, series) => sum + series.points.length, 0));
 }
 
 /** A chart of lines; `onView` is called with the width in pixels and the range of x that is to be shown. */

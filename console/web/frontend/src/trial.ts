@@ -14,17 +14,28 @@ export interface View {
   y: string;
   x: string | null;
   by: string | null;
-  kind: "line" | "bar";
+  kind: "line" | "bar" | "table";
   width: number;
   start: number | null;
   end: number | null;
+  /** So much of x up to its end is shown; null for all. */
+  last?: number | null;
 }
 
-/** A chart that is kept: the script, which of its results, and how it is drawn. */
-export interface Wanted {
+/** A chart that is kept: a result of a script or of a running job, and how it is drawn. */
+export type Wanted = WantedTrial | WantedOfJob;
+
+export interface WantedTrial {
   title: string;
   text: string;
   result: number | null;
+  view: View;
+}
+
+export interface WantedOfJob {
+  title: string;
+  job: string;
+  result: string;
   view: View;
 }
 

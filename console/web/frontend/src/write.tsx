@@ -140,7 +140,7 @@ function cell(value: unknown): string {
   return typeof value === "string" ? value : JSON.stringify(value);
 }
 
-function Rows({ columns, rows, operation, note }: { columns: Column[]; rows: Record<string, unknown>[]; operation: string | null; note: string }) {
+export function Rows({ columns, rows, operation, note }: { columns: Column[]; rows: Record<string, unknown>[]; operation: string | null; note: string }) {
   const shown = columns.filter((column) => column.name !== operation);
   return (
     <>
@@ -170,17 +170,23 @@ function Rows({ columns, rows, operation, note }: { columns: Column[]; rows: Rec
   );
 }
 
-export function ViewChoice({ columns, view, onView }: { columns: Column[]; view: View; onView: (view: View) => void }) {
+const SPANS: [number, string][] = [[60, "minute"], [600, "10 minutes"], [3600, "hour"], [86_400, "day"]];
+
+/** How a result is drawn; results of jobs are shown as tables as well, and by their newest part. */
+export function ViewChoice({ columns, view, onView, ofJob = false }: { columns: Column[]; view: View; onView: (view: View) => void; ofJob?: boolean }) {
   const numbers = columns.filter((column) => column.role === "number");
   const xs = columns.filter((column) => column.role !== "text");
   return (
     <div class="choices">
-      <label>Chart <select value={view.kind} onChange={(event) => onView({ ...view, kind: event.currentTarget.value as View["kind"], start: null, end: null })}><option value="line">line</option><option value="bar">bars</option></select></label>
-      <label>Value <select value={view.y} onChange={(event) => onView({ ...view, y: event.currentTarget.value })}>{numbers.map((column) => <option key={column.name}>{column.name}</option>)}</select></label>
+      <label>Chart <select value={view.kind} onChange={(event) => onView({ ...view, y: view.y || (numbers[0]?.name ?? ""), kind: event.currentTarget.value as View["kind"], start: null, end: null })}>{numbers.length ? <><option value="line">line</option><option value="bar">bars</option></> : null}{ofJob ? <option value="table">table</option> : null}</select></label>
+      {view.kind === "table" ? null : <><label>Value <select value={view.y} onChange={(event) => onView({ ...view, y: event.currentTarget.value })}>{numbers.map((column) => <option key={column.name}>{column.name}</option>)}</select></label>
       {view.kind === "line" ? (
         <label>Over <select value={view.x ?? ""} onChange={(event) => onView({ ...view, x: event.currentTarget.value || null, start: null, end: null })}><option value="">row number</option>{xs.map((column) => <option key={column.name}>{column.name}</option>)}</select></label>
       ) : null}
-      <label>{view.kind === "bar" ? "Name" : "Line for each"} <select value={view.by ?? ""} onChange={(event) => onView({ ...view, by: event.currentTarget.value || null })}><option value="">{view.kind === "bar" ? "row number" : "one line"}</option>{columns.filter((column) => column.name !== view.y).map((column) => <option key={column.name}>{column.name}</option>)}</select></label>
+      <label>{view.kind === "bar" ? "Name" : "Line for each"} <select value={view.by ?? ""} onChange={(event) => onView({ ...view, by: event.currentTarget.value || null })}><option value="">{view.kind === "bar" ? "row number" : "one line"}</option>{columns.filter((column) => column.name !== view.y).map((column) => <option key={column.name}>{column.name}</option>)}</select></label></>}
+      {ofJob && view.kind === "line" && columns.find((column) => column.name === view.x)?.role === "time" ? (
+        <label>Shown <select value={String(view.last ?? "")} onChange={(event) => onView({ ...view, last: Number(event.currentTarget.value) || null, start: null, end: null })}><option value="">all</option>{SPANS.map(([length, name]) => <option key={length} value={String(length)}>the last {name}</option>)}</select></label>
+      ) : null}
     </div>
   );
 }
@@ -415,6 +421,6 @@ export function setPinnedPlots(plots: Wanted[]) {
   localStorage.setItem(PLOTS, JSON.stringify(plots));
 }
 
-function pinPlot(plot: Wanted) {
+export function pinPlot(plot: Wanted) {
   setPinnedPlots([...pinnedPlots(), plot]);
 }
