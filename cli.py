@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 _ENGINES = ("columnar", "model", "spark")
 _POLICIES = ("speculative", "ordered")
-_STAGES = ("syntax", "logical", "graph", "tick")
+_STAGES = ("syntax", "bound", "logical", "graph", "tick")
 _FORMATS = ("text", "json", "mermaid", "svg", "html")
 
 _workers = workers("Number of workers.")
@@ -287,7 +287,11 @@ class _ExplainFlags(TypedDict):
     default="-",
     help="Output file. Default: standard output.",
 )
-@click.option("--trace", is_flag=True, help="Also show what each rewrite rule has changed.")
+@click.option(
+    "--trace",
+    is_flag=True,
+    help="Also show what each rewrite rule has changed; with --stage bound, each pass of the planner.",
+)
 @define
 @_workers
 @_policy
@@ -303,7 +307,7 @@ def explain(
     output: TextIO,
     **flags: Unpack[_ExplainFlags],
 ) -> None:
-    """Show the syntax, logical plan, dataflow graph or tick plan of SCRIPT.
+    """Show the syntax, bound SELECTs, logical plan, dataflow graph or tick plan of SCRIPT.
 
     A tick plan depends on --workers, --policy, --profile and the number of splits.  Mermaid is for graphs,
     SVG for graphs and logical plans, HTML for logical plans.

@@ -1,6 +1,6 @@
 """The stages of compilation, one function each, in order.
 
-    text ─▶ syntax ─▶ logical plan, as bound ─▶ logical plan, as the rules leave it
+    text ─▶ syntax ─▶ bound SELECTs ─▶ logical plan ─▶ logical plan, as the rules leave it
 
 Each stage is plain data; a stage that refuses its input raises an `FsqlError` with all errors found.  The
 rules raise no errors.  With `FSQL_VERIFY=1` in the environment, the plan is verified after each pass.
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from fsql.compiler.diagnostics import Diagnostic
     from fsql.compiler.inspections import Inspection
     from fsql.compiler.logical import Job
+    from fsql.compiler.planner.select import PlannedSelect
     from fsql.compiler.rules.driver import Firing
     from fsql.compiler.surroundings import Surroundings
     from fsql.compiler.syntax import Script
@@ -52,7 +53,8 @@ class CompiledScript:
     """A script at every stage, and the warnings about it (diagnostics whose code begins with W).
 
     `source_spans` has the spans of the parts of the plan, `inspections` are what SHOW, DESCRIBE and EXPLAIN
-    ask for.  `catalog` has the tables and views that can be named at the end of the script.
+    ask for.  `catalog` has the tables and views that can be named at the end of the script, `selects` the
+    SELECTs as they are bound.
     """
 
     syntax: Script
@@ -61,6 +63,7 @@ class CompiledScript:
     warnings: tuple[Diagnostic, ...]
     source_spans: SourceSpans
     catalog: Catalog
+    selects: tuple[PlannedSelect, ...] = ()
 
 
 def compile_script(
@@ -103,6 +106,7 @@ def compile_script(
         (*_of_used_columns(bound), *bound.warnings),
         bound.source_spans,
         bound.catalog,
+        bound.selects,
     )
 
 

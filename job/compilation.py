@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from fsql.compiler.graph import Graph
     from fsql.compiler.inspections import Inspection
     from fsql.compiler.logical import Job
+    from fsql.compiler.planner.select import PlannedSelect
     from fsql.compiler.rules.driver import Firing
     from fsql.compiler.syntax import Script as ScriptSyntax
     from fsql.job.script import Script
@@ -34,7 +35,8 @@ class Compiled:
 
     `bound` is the job before the rewrite rules, `job` after them, `firings` are the applied rules;
     `source_spans` has the spans of the parts of `bound`, `catalog` the tables and views that can be named at
-    the end.  `inspections` are the requests of SHOW, DESCRIBE and EXPLAIN.
+    the end.  `inspections` are the requests of SHOW, DESCRIBE and EXPLAIN, `selects` the bound SELECTs and
+    what the planner made of them.
     """
 
     script: Script
@@ -47,6 +49,7 @@ class Compiled:
     source_spans: SourceSpans
     catalog: Catalog
     inspections: tuple[Inspection, ...] = ()
+    selects: tuple[PlannedSelect, ...] = ()
 
 
 def compile_job(script: Script, *, may_be_empty: bool = False) -> Compiled:
@@ -91,4 +94,5 @@ def compile_job(script: Script, *, may_be_empty: bool = False) -> Compiled:
         result.source_spans,
         result.catalog,
         result.inspections,
+        result.selects,
     )

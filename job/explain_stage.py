@@ -39,6 +39,7 @@ _SUFFIXES: Final = {
 PRINTERS: Final[Mapping[tuple[str, str], Printer]] = {
     ("syntax", "text"): lambda result, _: syntax_text(result.syntax),
     ("syntax", "json"): lambda result, _: syntax_json(result.syntax),
+    ("bound", "text"): lambda result, _: explain.bound_text(result.selects, result.syntax.source),
     ("logical", "text"): lambda result, _: explain.logical_text(
         result.job, scan_lines=scan_lines_of(result)
     ),
@@ -109,6 +110,8 @@ def explain_stage(
 ) -> str:
     """Return a script at a stage; with `trace`, preceded by the changes of each rewrite rule.
 
+    At the stage `bound`, they are those of each pass of the planner.
+
     Raises:
         FormatError: if the stage has no such format, or the format cannot have a trace.
     """
@@ -120,7 +123,11 @@ def explain_stage(
         raise FormatError(f"--trace is available with text only, not with {form}")
     text = printer(result, options)
     text = text if text.endswith("\n") else f"{text}\n"
-    return f"{explain.trace_text(result.firings)}\n{text}" if trace else text
+    if not trace:
+        return text
+    if stage == "bound":
+        return f"{explain.passes_text(result.selects, result.syntax.source)}\n{text}"
+    return f"{explain.trace_text(result.firings)}\n{text}"
 
 
 def scan_lines_of(result: Compiled) -> ScanLines:

@@ -69,7 +69,7 @@ if TYPE_CHECKING:
     from fsql.runtime.ports import Release
 
 _FunctionT = TypeVar("_FunctionT", bound=Callable[..., Any])
-Stage = Literal["syntax", "logical", "graph", "tick"]
+Stage = Literal["syntax", "bound", "logical", "graph", "tick"]
 Delivery = Literal["exactly-once", "at-least-once", "at-most-once", "none"]
 Format = Literal["text", "json", "mermaid", "svg"]
 _NO_TABLES: Final[Mapping[str, Table | Rows]] = {}

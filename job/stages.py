@@ -1,11 +1,12 @@
 """All stages of a script, from text to tick plan, in order.
 
-    text ─▶ syntax ─▶ logical plan ─▶ graph ─▶ tick plan
+    text ─▶ syntax ─▶ bound SELECTs ─▶ logical plan ─▶ graph ─▶ tick plan
 
 | stage     | made by                                             | shown by                       |
 |-----------|-----------------------------------------------------|--------------------------------|
 | `syntax`  | `compiler.parser.parse_script`                      | `fsql explain --stage syntax`  |
-| `logical` | `compiler.binder.script.bind`, then `compiler.rules`| `fsql explain --stage logical` |
+| `bound`   | `compiler.binder`, for each SELECT                  | `fsql explain --stage bound`   |
+| `logical` | `compiler.planner`, then `compiler.rules`           | `fsql explain --stage logical` |
 | `graph`   | `compiler.lowering.lower`                           | `fsql explain --stage graph`   |
 | `tick`    | `optimizer.choose.choose`, when sources are open    | `fsql explain --stage tick`    |
 
@@ -30,7 +31,8 @@ Product = TypeVar("Product")
 class Stage(NamedTuple):
     """A stage: its name, and its verifier, which raises AssertionError if the product is not legal.
 
-    Syntax has no verifier: everything that the grammar accepts is legal.
+    Syntax has no verifier: everything that the grammar accepts is legal.  What is bound is verified as the
+    logical plan that is made of it.
     """
 
     name: str
@@ -39,6 +41,7 @@ class Stage(NamedTuple):
 
 STAGES: Final = (
     Stage("syntax", None),
+    Stage("bound", None),
     Stage("logical", verify_logical),
     Stage("graph", verify_graph),
     Stage("tick", verify_tick_plan),

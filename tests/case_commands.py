@@ -19,7 +19,7 @@ from fsql.compiler.text.parameters import unused_parameters
 from fsql.compiler.text.source import SourceText
 from fsql.compiler.verify.logical import verify_logical
 from fsql.connectors.declared import DECLARED
-from fsql.tests.plan_commands import explain, optimize, rule, trace
+from fsql.tests.plan_commands import explain, optimize, plan, rule, trace
 from fsql.tests.protocol_nodes import protocol
 
 if TYPE_CHECKING:
@@ -67,6 +67,7 @@ def warnings(text: str, **parameters: str) -> str:
 COMMANDS: Mapping[str, Callable[..., str]] = {
     "parse": parse,
     "bind": bind,
+    "plan": plan,
     "rule": rule,
     "optimize": optimize,
     "trace": trace,

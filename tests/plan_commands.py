@@ -35,6 +35,19 @@ def rule(text: str, *, name: str) -> str:
     return f"{shown}=>\n{printers.logical_text(after, details=False)}"
 
 
+def plan(text: str, *, passes: str) -> str:
+    """Return the last SELECT as it comes to one of the passes, separated by commas, and leaves the last."""
+    select = _compiled(text).selects[-1]
+    names = passes.split(",")
+    states = [select.bound, *(after for _, after in select.steps)]
+    done = [name for name, _ in select.steps]
+    first, last = done.index(names[0]), done.index(names[-1])
+    assert done[first : last + 1] == names, f"the passes that change it are {done}"
+    before, after = states[first], states[last + 1]
+    shown = printers.select_text(after, given=before.rows)
+    return f"{printers.select_text(before)}=>\n{shown}"
+
+
 def optimize(text: str, *, without: str = "") -> str:
     """Return the plan after all passes, but for the rules `without`, separated by commas."""
     disabled = frozenset(without.split(",")) - {""}

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from fsql.compiler.bound.source_spans import SourceSpans
     from fsql.compiler.connectors import Declarations
     from fsql.compiler.diagnostics.report import Report
+    from fsql.compiler.planner.select import PlannedSelect
     from fsql.compiler.surroundings import Infer
     from fsql.compiler.text.source import Span
 
@@ -57,7 +58,8 @@ class Context:
     that of the state of the query, `idle` the default of that option of live tables.  `skews` are the hints
     of the SELECT about its joins.  `join_names` are the other names of the columns of SELECTs, by their span.
     `hidden_times` are the SELECTs of views, by their span, with whether their last column is event time that
-    has no name.  `looked_up` gets the ordinals of the tables that lookup joins need at rest.
+    has no name.  `looked_up` gets the ordinals of the tables that lookup joins need at rest,
+    `planned` the SELECTs, as they are bound and planned.
     """
 
     report: Report
@@ -75,6 +77,7 @@ class Context:
     join_names: dict[Span, tuple[str | None, ...]] = field(default_factory=dict)
     hidden_times: dict[Span, bool] = field(default_factory=dict)
     looked_up: set[int] = field(default_factory=set)
+    planned: dict[Span, PlannedSelect] = field(default_factory=dict)
 
     def with_catalog(self, catalog: Catalog) -> Context:
         """Return the context with another catalog."""

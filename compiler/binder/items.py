@@ -11,8 +11,8 @@ from fsql.compiler.binder.expressions import records
 from fsql.compiler.binder.expressions.pseudo_columns import pseudo_column
 from fsql.compiler.binder.report import no_column, not_implemented, refusal
 from fsql.compiler.binder.scope import matches, names_text
-from fsql.compiler.bound.groups import Key
 from fsql.compiler.bound.pending import AggregateValue, GroupingValue, RunningValue
+from fsql.compiler.bound.select import Key
 from fsql.compiler.expression import ColumnRef, Expression, FieldAccess, Literal
 from fsql.compiler.node import walk
 from fsql.compiler.records import dataclass

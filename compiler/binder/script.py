@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from fsql.compiler.bound.lifetimes import Lifetime
     from fsql.compiler.connectors import Declarations
     from fsql.compiler.logical import Plan
+    from fsql.compiler.planner.select import PlannedSelect
     from fsql.compiler.surroundings import Surroundings
 
 
@@ -65,7 +66,8 @@ class BoundScript:
     """A bound script: its job, its warnings, and the spans of its parts.
 
     `inspections` are those of SHOW, DESCRIBE and EXPLAIN.  `catalog` has what can be named at the end,
-    `of_columns` the warnings that depend on which columns the job uses.
+    `of_columns` the warnings that depend on which columns the job uses, `selects` the bound SELECTs and how
+    they were planned, those in FROM before the ones around them.
     """
 
     job: Job
@@ -74,6 +76,7 @@ class BoundScript:
     source_spans: SourceSpans
     catalog: Catalog
     of_columns: tuple[ColumnWarning, ...]
+    selects: tuple[PlannedSelect, ...]
 
 
 def bind(
@@ -106,7 +109,8 @@ def bind(
         raise FsqlError(report.errors, script.source)
     warn_of_rounding_casts(script, source_spans, report)
     said = tuple(binder.inspections), tuple(report.warnings)
-    return BoundScript(job, *said, source_spans, binder.catalog, tuple(report.of_columns))
+    selects = tuple(binder.planned.values())
+    return BoundScript(job, *said, source_spans, binder.catalog, tuple(report.of_columns), selects)
 
 
 class _ScriptBinder:
@@ -139,6 +143,7 @@ class _ScriptBinder:
         self._single: TableEntry | None = None
         self._lifetime: Lifetime | None = None
         self._looked_up: set[int] = set()
+        self.planned: dict[Span, PlannedSelect] = {}
 
     def bind(self) -> Job:
         """Return the job.
@@ -182,6 +187,7 @@ class _ScriptBinder:
             TimeToLive(self._lifetime),
             self._idle,
             looked_up=self._looked_up,
+            planned=self.planned,
         )
         match statement:
             case syntax.Insert():
@@ -195,7 +201,8 @@ class _ScriptBinder:
                 self._check_is_last(statement)
                 self._inserts.append(bind_select_statement(statement, context))
             case syntax.Explain() | syntax.Show() | syntax.ShowCreate() | syntax.Describe():
-                self.inspections.append(self._inspect(statement, context))
+                apart = replace(context, planned={})
+                self.inspections.append(self._inspect(statement, apart))
             case _:
                 self._bind_declaration(statement, context)
 

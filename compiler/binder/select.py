@@ -26,10 +26,15 @@ from fsql.compiler.binder.subqueries.subquery import calls_with_subquery
 from fsql.compiler.binder.where import AFTER_OVER, bind_rows, subquery_collector
 from fsql.compiler.binder.windows.group_window import assign_group_window, group_window_call
 from fsql.compiler.binder.windows.window import is_window_call
-from fsql.compiler.bound.emission import Emission
-from fsql.compiler.bound.groups import BoundGroups, GroupKeys, Key
 from fsql.compiler.bound.pending import RunningValue, SubqueryValue
-from fsql.compiler.bound.select import BoundClause, BoundSelect
+from fsql.compiler.bound.select import (
+    BoundClause,
+    BoundGroups,
+    BoundSelect,
+    Emission,
+    GroupKeys,
+    Key,
+)
 from fsql.compiler.expression import Expression, Literal
 from fsql.compiler.logical import append_only
 from fsql.compiler.node import walk
@@ -87,7 +92,9 @@ def bind_partitioned(
     with context.report.whole():
         bound = _SelectBinder(select, relation, window, keys, context, bind_query).bind()
         lifetime = context.time_to_live.of_groups
-        return plan_select(bound, Planning(context.report, context.source_spans, lifetime))
+        return plan_select(
+            bound, Planning(context.report, context.source_spans, lifetime, context.planned)
+        )
 
 
 def emission(select: syntax.Select) -> Emission | None:

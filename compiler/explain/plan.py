@@ -61,9 +61,9 @@ def logical_text(
     return "\n".join(lines) + "\n"
 
 
-def plan_text(plan: Plan, *, details: bool = False) -> str:
-    """Return one plan as a tree."""
-    drawing = _Drawing([plan], no_scan_lines, details=details)
+def plan_text(plan: Plan, *, details: bool = False, given: Plan | None = None) -> str:
+    """Return one plan as a tree; what is below `given` is left out, which is named `rows`."""
+    drawing = _Drawing([plan], no_scan_lines, details=details, given=given)
     return "\n".join([*drawing.shared_lines(), *draw(drawing.tree(plan))]) + "\n"
 
 
@@ -122,12 +122,18 @@ class _Drawing:
         *,
         details: bool,
         rows: Mapping[Plan, int] = MappingProxyType({}),
+        given: Plan | None = None,
     ) -> None:
         found = dict.fromkeys(node for plan in plans for node in operators(plan))
+        if given is not None:
+            found = _above(plans, found, given)
         readers = Counter([*plans, *(below for node in found for below in node.inputs)])
         shared = [node for node in found if readers[node] > 1]
         self._names = {node: f"r{number}" for number, node in enumerate(shared)}
         self._trees: dict[Plan, Tree] = {}
+        if given is not None:
+            self._names.pop(given, None)
+            self._trees[given] = Tree("rows")
         for node in found:
             head = headline(operator_name(node), operator_parts(node, scan_lines))
             below = tuple(self.tree(each) for each in node.inputs)
@@ -147,6 +153,15 @@ class _Drawing:
         """Return the tree of `plan`, or a reference to it."""
         name = self._names.get(plan)
         return self._trees[plan] if name is None else Tree(name)
+
+
+def _above(plans: list[Plan], found: Mapping[Plan, None], given: Plan) -> dict[Plan, None]:
+    """Return the operators that read `given`, or anything else, inputs before readers."""
+    reached = set(plans)
+    for node in reversed([*found]):
+        if node in reached and node is not given:
+            reached.update(node.inputs)
+    return {node: None for node in found if node in reached and node is not given}
 
 
 def _plan_details(plan: Plan) -> tuple[str, ...]:

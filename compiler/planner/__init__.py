@@ -3,11 +3,10 @@
 | module       | what it plans                                                                     |
 |--------------|-----------------------------------------------------------------------------------|
 | `select`     | a SELECT: the tuple of passes, one clause each, in SQL's order of evaluation      |
-| `groups`     | GROUP BY, DISTINCT, grouping sets; which window closes a group                    |
+| `grouping`   | GROUP BY, DISTINCT, grouping sets; which window closes a group                    |
 | `over`       | running aggregates, frames in any order, ranks                                    |
 | `subqueries` | subqueries as values                                                              |
 | `joins`      | joins that wait until the time of their rows has passed                           |
-| `join_keys`  | keys of joins where NULL equals NULL                                              |
 | `lifetimes`  | groups and rows of joins that end some time after the last row                    |
 | `rows`       | projections and filters, on which all others stand                                |
 """

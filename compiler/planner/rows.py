@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from fsql.compiler.expression import Call, ColumnRef, Expression
-from fsql.compiler.functions.calls import combine_balanced
+from fsql.compiler.expression import Call, ColumnRef, Expression, Literal
+from fsql.compiler.functions.calls import call, combine_balanced
 from fsql.compiler.functions.evaluate import fallible
+from fsql.compiler.functions.null_safe import instead_of_null
 from fsql.compiler.logical import Filter, Plan, Project, Scan, operators
 from fsql.compiler.node import map_children
+from fsql.compiler.sqltypes import INT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from fsql.compiler.node import Node
+
+
+ZERO: Final = Literal(INT, nullable=False, value=0)
+"""The key of both sides where no condition of a join is an equality."""
 
 
 def project(plan: Plan, expressions: Sequence[Expression], names: Sequence[str]) -> Plan:
@@ -70,3 +76,25 @@ def replace_scans(plan: Plan, replacement: Callable[[Scan], Plan]) -> Plan:
         _ = changed.schema
         results[node] = changed
     return results[plan]
+
+
+def make_distinct_names(names: Sequence[str]) -> tuple[str, ...]:
+    """Return the names, with numbers appended to repeated ones.
+
+    >>> make_distinct_names(["sum", "count", "sum"])
+    ('sum', 'count', 'sum_2')
+    """
+    seen: dict[str, int] = {}
+    made = []
+    for name in names:
+        seen[name] = seen.get(name, 0) + 1
+        made.append(name if seen[name] == 1 else f"{name}_{seen[name]}")
+    return tuple(made)
+
+
+def null_safe_keys(one: Expression, other: Expression) -> list[tuple[Expression, Expression]]:
+    """Return keys that are never NULL, and equal if and only if both sides are equal or both NULL."""
+    if not (one.nullable and other.nullable):
+        return [(one, other)]
+    of_one, of_other = (call("coalesce", each, instead_of_null(each.type)) for each in (one, other))
+    return [(call("is_null", one), call("is_null", other)), (of_one, of_other)]

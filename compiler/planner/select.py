@@ -10,16 +10,22 @@ close, is refused here.
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from fsql.compiler.bound.select import BoundClause
 from fsql.compiler.logical import append_only
-from fsql.compiler.planner.groups.group import make_group, refuse_final
-from fsql.compiler.planner.groups.grouping import AggregateSpec, Groups, group
-from fsql.compiler.planner.groups.grouping_sets import complete_keys, expand_sets, over_groups
+from fsql.compiler.planner.grouping import (
+    AggregateSpec,
+    Groups,
+    complete_keys,
+    expand_sets,
+    group,
+    make_group,
+    over_groups,
+    refuse_final,
+)
 from fsql.compiler.planner.joins.interval_join import has_interval_join
-from fsql.compiler.planner.over.operators import add_running
 from fsql.compiler.planner.over.rank import windowed_partition
 from fsql.compiler.planner.rows import column_refs, filter_relation, project
 from fsql.compiler.planner.subqueries import join_subqueries
@@ -29,15 +35,21 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from fsql.compiler.bound.lifetimes import Lifetime
-    from fsql.compiler.bound.select import BoundSelect
+    from fsql.compiler.bound.select import BoundSelect, BoundSubquery
     from fsql.compiler.bound.source_spans import SourceSpans
-    from fsql.compiler.bound.subqueries import BoundSubquery
     from fsql.compiler.diagnostics.report import Report
     from fsql.compiler.expression import Expression
     from fsql.compiler.logical import Plan
     from fsql.compiler.text.source import Span
 
     Over = Callable[[Expression, Mapping[Expression, Span]], Expression]
+
+
+class PlannedSelect(NamedTuple):
+    """A bound SELECT, and what each pass that changes it makes of it."""
+
+    bound: BoundSelect
+    steps: tuple[tuple[str, BoundSelect], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +59,8 @@ class Planning:
     report: Report
     source_spans: SourceSpans
     lifetime: Lifetime | None = None
+    planned: dict[Span, PlannedSelect] = field(default_factory=dict)
+    """What is done here, for `fsql explain --stage bound`: a SELECT that is planned twice is in it once."""
 
 
 class Pass(NamedTuple):
@@ -63,8 +77,13 @@ def plan_select(select: BoundSelect, planning: Planning) -> Plan:
         Refusal: E301 to E307, where an operator cannot compute what is written.
         Abandoned: where several parts were refused.
     """
-    for each in PASSES:
-        select = each.plan(select, planning)
+    bound, steps = select, []
+    for name, plan in PASSES:
+        before, select = select, plan(select, planning)
+        if select != before:
+            steps.append((name, select))
+    planning.planned.pop(bound.span, None)
+    planning.planned[bound.span] = PlannedSelect(bound, tuple(steps))
     return select.rows
 
 
@@ -75,8 +94,8 @@ def _windows(select: BoundSelect, _planning: Planning) -> BoundSelect:
         keys = complete_keys(select.groups.keys, rows, select.expressions())
         return replace(select, groups=replace(select.groups, keys=keys))
     partitions = () if select.over is None else select.over.of_windows()
-    closes = has_interval_join(rows) or any(windowed_partition(rows, each) for each in partitions)
-    return replace(select, closes=closes)
+    can_emit = has_interval_join(rows) or any(windowed_partition(rows, each) for each in partitions)
+    return replace(select, can_emit=can_emit)
 
 
 def _argument_subqueries(select: BoundSelect, planning: Planning) -> BoundSelect:
@@ -126,7 +145,7 @@ def _groups(select: BoundSelect, planning: Planning) -> BoundSelect:
         having_subqueries=having_subqueries,
         over_subqueries=over_subqueries,
         item_subqueries=_subqueries_over(select.item_subqueries, over),
-        closes=True,
+        can_emit=True,
         grouped=True,
     )
 
@@ -160,6 +179,8 @@ def _over(select: BoundSelect, planning: Planning) -> BoundSelect:
     running, spans = select.over, planning.source_spans
     if running is None:
         return select
+    from fsql.compiler.planner.over.operators import add_running  # most queries have no OVER
+
     rows, resolve = join_subqueries(select.rows, select.over_subqueries, spans)
     if select.over_subqueries:
         running = running.rewrite(resolve, spans)
@@ -192,6 +213,8 @@ def _qualify(select: BoundSelect, _planning: Planning) -> BoundSelect:
 def _items(select: BoundSelect, _planning: Planning) -> BoundSelect:
     """Compute the items of SELECT, and nothing else."""
     rows = project(select.rows, select.items.expressions, select.names)
+    if rows is select.rows:
+        return select
     return replace(select, rows=rows, items=BoundClause(tuple(column_refs(rows)), {}))
 
 
@@ -204,12 +227,12 @@ def _distinct(select: BoundSelect, planning: Planning) -> BoundSelect:
     grouping = AggregateSpec(tuple(column_refs(rows)), names, (), ())
     emit = None if select.grouped else select.emit
     rows = make_group(rows, grouping, emit, ("DISTINCT", select.span), report, planning.lifetime)
-    return replace(select, rows=rows, distinct=False, closes=True)
+    return replace(select, rows=rows, distinct=False, can_emit=True)
 
 
 def _emit(select: BoundSelect, _planning: Planning) -> BoundSelect:
     """Check that rows that can be taken back are not asked to be final."""
-    if not (select.closes or append_only(select.rows)):
+    if not (select.can_emit or append_only(select.rows)):
         refuse_final(select.emit)
     return replace(select, emit=None)
 
@@ -217,13 +240,13 @@ def _emit(select: BoundSelect, _planning: Planning) -> BoundSelect:
 _NONE: Final = BoundClause((), {})
 PASSES: Final = (
     Pass("windows", _windows),
-    Pass("subqueries of arguments", _argument_subqueries),
-    Pass("GROUP BY", _groups),
-    Pass("HAVING", _having),
-    Pass("OVER", _over),
-    Pass("subqueries of SELECT", _item_subqueries),
-    Pass("QUALIFY", _qualify),
-    Pass("SELECT", _items),
-    Pass("DISTINCT", _distinct),
-    Pass("EMIT", _emit),
+    Pass("argument-subqueries", _argument_subqueries),
+    Pass("group-by", _groups),
+    Pass("having", _having),
+    Pass("over", _over),
+    Pass("item-subqueries", _item_subqueries),
+    Pass("qualify", _qualify),
+    Pass("items", _items),
+    Pass("distinct", _distinct),
+    Pass("emit", _emit),
 )

@@ -11,8 +11,8 @@ from fsql.compiler.logical import Join, JoinKind, Plan
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from fsql.compiler.bound.select import BoundSubquery
     from fsql.compiler.bound.source_spans import SourceSpans
-    from fsql.compiler.bound.subqueries import BoundSubquery
 
 
 def join_subqueries(

@@ -371,7 +371,7 @@ def test_a_plan_shows_every_stage() -> None:
     plan = fsql.compile("SELECT word FROM words", tables={"words": WORDS})
     assert plan.warnings == ()
     assert plan.explain("graph", "text").startswith("Source ") or plan.explain("graph")
-    for stage in ("syntax", "logical", "graph", "tick"):
+    for stage in ("syntax", "bound", "logical", "graph", "tick"):
         assert "words" in plan.explain(stage)
 
 

@@ -19,8 +19,8 @@ from fsql.compiler.binder.aggregates.aggregate_calls import (
 from fsql.compiler.binder.expressions.expression import ExpressionBinder
 from fsql.compiler.binder.report import not_implemented, refusal
 from fsql.compiler.bound.aggregates import needs_total_order
-from fsql.compiler.bound.names import make_distinct_names
 from fsql.compiler.bound.pending import AggregateValue
+from fsql.compiler.planner.rows import make_distinct_names
 from fsql.compiler.records import dataclass
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from fsql.compiler.binder.report import not_implemented
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from fsql.compiler.bound.groups import Key
+    from fsql.compiler.bound.select import Key
     from fsql.compiler.text.source import Span
 
     Elements = tuple[syntax.Expression | syntax.GroupingSets, ...]

@@ -40,9 +40,8 @@ from fsql.compiler.logical import (
     operators,
 )
 from fsql.compiler.node import walk
-from fsql.compiler.planner.join_keys import ZERO, null_safe_keys
 from fsql.compiler.planner.lifetimes import join_while_alive, without_times
-from fsql.compiler.planner.rows import filter_relation
+from fsql.compiler.planner.rows import ZERO, filter_relation, null_safe_keys
 from fsql.compiler.records import dataclass
 from fsql.compiler.sqltypes import Kind
 

@@ -35,8 +35,7 @@ from fsql.compiler.logical import (
     Project,
     Union,
 )
-from fsql.compiler.planner.join_keys import null_safe_keys
-from fsql.compiler.planner.rows import column_refs, filter_relation
+from fsql.compiler.planner.rows import column_refs, filter_relation, null_safe_keys
 from fsql.compiler.sqltypes import BIGINT, TIMESTAMP_MAX
 
 if TYPE_CHECKING:

@@ -31,10 +31,9 @@ from fsql.compiler.binder.relation import Relation
 from fsql.compiler.binder.report import Refusal, not_implemented
 from fsql.compiler.expression import Case, Literal
 from fsql.compiler.logical import Join, JoinKind, Plan, Project, Union, append_only
-from fsql.compiler.planner.join_keys import ZERO, null_safe_keys
 from fsql.compiler.planner.joins.interval_join import IntervalJoin
 from fsql.compiler.planner.lifetimes import join_while_alive, without_times
-from fsql.compiler.planner.rows import column_refs, filter_relation
+from fsql.compiler.planner.rows import ZERO, column_refs, filter_relation, null_safe_keys
 from fsql.compiler.sqltypes import INT
 
 if TYPE_CHECKING:

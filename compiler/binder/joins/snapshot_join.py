@@ -25,8 +25,7 @@ from fsql.compiler.diagnostics import Diagnostic, Label
 from fsql.compiler.functions.calls import combine_balanced
 from fsql.compiler.functions.evaluate import fallible
 from fsql.compiler.logical import Join, JoinKind, append_only
-from fsql.compiler.planner.join_keys import ZERO
-from fsql.compiler.planner.rows import filter_relation
+from fsql.compiler.planner.rows import ZERO, filter_relation
 from fsql.compiler.sqltypes import Kind
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from fsql.compiler import syntax
 from fsql.compiler.binder.report import refusal
 from fsql.compiler.binder.windows.window import WINDOW_US_MAX, constant_interval_us, is_of_months
-from fsql.compiler.bound.frames import FOLLOWING_MAX
+from fsql.compiler.bound.over import FOLLOWING_MAX
 from fsql.compiler.logical import FrameEnd
 from fsql.compiler.records import dataclass
 

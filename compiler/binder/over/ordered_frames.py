@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from fsql.compiler.binder.over.frames import ROWS_MAX, whole_number
 from fsql.compiler.binder.report import refusal
-from fsql.compiler.bound.frames import RUNNING, FrameEdge, OrderedFrame
+from fsql.compiler.bound.over import RUNNING, FrameEdge, OrderedFrame
 from fsql.compiler.expression import Literal
 from fsql.compiler.functions.calls import make_call
 from fsql.compiler.functions.evaluate import constant_value

@@ -19,8 +19,7 @@ from fsql.compiler.binder.over.row_values import bind_lag, nth_value
 from fsql.compiler.binder.report import Refusal, not_implemented, refusal
 from fsql.compiler.binder.scope import matches, names_text
 from fsql.compiler.bound.aggregates import in_order, needs_total_order, value_in_order
-from fsql.compiler.bound.frames import ALL_AFTER, comparable_key
-from fsql.compiler.bound.over import BoundOver, RankCall, RunningCall
+from fsql.compiler.bound.over import ALL_AFTER, BoundOver, RankCall, RunningCall, comparable_key
 from fsql.compiler.bound.pending import RunningValue
 from fsql.compiler.expression import AggregateCall, AggregateFunction, Expression
 from fsql.compiler.functions.ranks import RANK_FUNCTIONS, RELATIVE_RANKS

@@ -18,7 +18,7 @@ from fsql.compiler import syntax
 from fsql.compiler.binder.expressions.operators import unify
 from fsql.compiler.binder.over.frames import ROWS_MAX, whole_number
 from fsql.compiler.binder.report import refusal
-from fsql.compiler.bound.frames import FOLLOWING_MAX
+from fsql.compiler.bound.over import FOLLOWING_MAX
 from fsql.compiler.expression import AggregateCall, AggregateFunction, Expression, Literal
 from fsql.compiler.functions.aggregates import aggregate_result
 from fsql.compiler.functions.calls import call, make_case

@@ -30,8 +30,7 @@ from fsql.compiler.binder.subqueries.subquery import Rows
 from fsql.compiler.expression import ColumnRef
 from fsql.compiler.functions.calls import call
 from fsql.compiler.logical import Aggregate
-from fsql.compiler.planner.join_keys import null_safe_keys
-from fsql.compiler.planner.rows import column_refs, filter_relation, project
+from fsql.compiler.planner.rows import column_refs, filter_relation, null_safe_keys, project
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

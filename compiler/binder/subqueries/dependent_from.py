@@ -18,8 +18,7 @@ from fsql.compiler.binder.subqueries.lateral import gives_elements
 from fsql.compiler.expression import ColumnRef
 from fsql.compiler.functions.calls import call
 from fsql.compiler.logical import Aggregate
-from fsql.compiler.planner.join_keys import null_safe_keys
-from fsql.compiler.planner.rows import column_refs, project
+from fsql.compiler.planner.rows import column_refs, null_safe_keys, project
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -20,11 +20,11 @@ from fsql.compiler.binder.relation import Relation, apply_alias, check_column_na
 from fsql.compiler.binder.report import not_implemented
 from fsql.compiler.binder.scope import Field, Layer, Scope, fields_of
 from fsql.compiler.binder.subqueries.unnested_arrays import SERIES, bind_arrays, bind_series
-from fsql.compiler.bound.groups import Key
+from fsql.compiler.bound.select import Key
 from fsql.compiler.expression import Literal
 from fsql.compiler.functions.calls import call, combine_balanced, make_case
 from fsql.compiler.logical import LateralAggregate, Plan, Unnest
-from fsql.compiler.planner.groups.grouping import Groups, group
+from fsql.compiler.planner.grouping import Groups, group
 from fsql.compiler.planner.rows import column_refs, filter_relation, project
 from fsql.compiler.records import dataclass
 from fsql.compiler.schema import Column
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from fsql.compiler.binder.ddl.declared_functions import Functions
     from fsql.compiler.bound.source_spans import SourceSpans
     from fsql.compiler.expression import Expression
-    from fsql.compiler.planner.groups.grouping import AggregateSpec
+    from fsql.compiler.planner.grouping import AggregateSpec
 
 
 @dataclass(frozen=True, slots=True)

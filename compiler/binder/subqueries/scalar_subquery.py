@@ -31,16 +31,13 @@ from fsql.compiler.binder.subqueries.membership import (
 from fsql.compiler.binder.subqueries.one_row import resolve_outer
 from fsql.compiler.binder.subqueries.subquery import is_one_row, unbounded_warning
 from fsql.compiler.binder.subqueries.subquery_tests import test_value
-from fsql.compiler.bound.names import make_distinct_names
 from fsql.compiler.bound.pending import SubqueryValue, replace_pending
-from fsql.compiler.bound.subqueries import BoundSubquery
+from fsql.compiler.bound.select import BoundSubquery
 from fsql.compiler.expression import AggregateCall, ColumnRef, Literal
 from fsql.compiler.functions.calls import call, combine_balanced, make_case
 from fsql.compiler.node import walk
-from fsql.compiler.planner.groups.group import make_group
-from fsql.compiler.planner.groups.grouping import AggregateSpec, Groups
-from fsql.compiler.planner.join_keys import ZERO
-from fsql.compiler.planner.rows import project
+from fsql.compiler.planner.grouping import AggregateSpec, Groups, make_group
+from fsql.compiler.planner.rows import ZERO, make_distinct_names, project
 from fsql.compiler.records import dataclass
 from fsql.compiler.sqltypes import BIGINT
 

@@ -18,7 +18,7 @@ from fsql.compiler.binder.joins.join import keys_of_one_type
 from fsql.compiler.binder.report import not_implemented, refusal
 from fsql.compiler.expression import AggregateCall, AggregateFunction, Literal
 from fsql.compiler.functions.calls import call, combine_balanced, make_call, make_case
-from fsql.compiler.planner.join_keys import ZERO
+from fsql.compiler.planner.rows import ZERO
 from fsql.compiler.sqltypes import BIGINT, BOOLEAN
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from fsql.compiler.binder.windows.window import (
     window_field,
 )
 from fsql.compiler.binder.windows.window_gaps import warn_of_gaps
-from fsql.compiler.bound.groups import Key
+from fsql.compiler.bound.select import Key
 from fsql.compiler.expression import ColumnRef
 
 if TYPE_CHECKING:

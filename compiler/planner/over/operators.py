@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import field, replace
 from typing import TYPE_CHECKING
 
-from fsql.compiler.bound.names import make_distinct_names
 from fsql.compiler.bound.over import Ordering
 from fsql.compiler.bound.pending import RunningValue, replace_pending
 from fsql.compiler.expression import AggregateCall, ColumnRef, Expression
@@ -26,13 +25,14 @@ from fsql.compiler.planner.over.unordered_frames import (
     add_row_frames,
     keeps_all_rows,
 )
+from fsql.compiler.planner.rows import make_distinct_names
 from fsql.compiler.records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from fsql.compiler.bound.emission import Emission
     from fsql.compiler.bound.over import BoundOver, RankCall, RunningCall
+    from fsql.compiler.bound.select import Emission
     from fsql.compiler.bound.source_spans import SourceSpans
     from fsql.compiler.diagnostics.report import Report
     from fsql.compiler.planner.over.ties import Ties

@@ -9,17 +9,13 @@ from typing import TYPE_CHECKING
 
 from fsql.compiler.analysis.properties import window_columns
 from fsql.compiler.logical import Plan, Rank
-from fsql.compiler.planner.groups.group import (
-    check_windowed,
-    complete_window_keys,
-    window_end_among,
-)
+from fsql.compiler.planner.grouping import check_windowed, complete_window_keys, window_end_among
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from fsql.compiler.bound.emission import Emission
     from fsql.compiler.bound.over import RankCall
+    from fsql.compiler.bound.select import Emission
     from fsql.compiler.expression import Expression
     from fsql.compiler.text.source import Span
 

@@ -23,14 +23,12 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from fsql.compiler.analysis.properties import window_columns
 from fsql.compiler.bound.aggregates import in_order, value_in_order
-from fsql.compiler.bound.frames import comparable_key
-from fsql.compiler.bound.over import RankCall
+from fsql.compiler.bound.over import RankCall, comparable_key
 from fsql.compiler.diagnostics.refusal import not_implemented
 from fsql.compiler.expression import ColumnRef, Literal
 from fsql.compiler.functions.calls import call, combine_balanced, make_call
 from fsql.compiler.logical import JoinKind, OrderKey, Plan, Project, RankFunction
-from fsql.compiler.planner.groups.group import check_windowed
-from fsql.compiler.planner.join_keys import ZERO
+from fsql.compiler.planner.grouping import check_windowed
 from fsql.compiler.planner.over.rank import rank, windowed_partition
 from fsql.compiler.planner.over.ties import ascending, is_unique
 from fsql.compiler.planner.over.unordered_frames import (
@@ -40,14 +38,13 @@ from fsql.compiler.planner.over.unordered_frames import (
     join_rows,
     names_of,
 )
-from fsql.compiler.planner.rows import column_refs, filter_relation
+from fsql.compiler.planner.rows import ZERO, column_refs, filter_relation
 from fsql.compiler.sqltypes import BOOLEAN
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from fsql.compiler.bound.frames import FrameEdge, OrderedFrame
-    from fsql.compiler.bound.over import Ordering, RunningCall
+    from fsql.compiler.bound.over import FrameEdge, OrderedFrame, Ordering, RunningCall
     from fsql.compiler.expression import Expression
     from fsql.compiler.text.source import Span
 

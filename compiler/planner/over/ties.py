@@ -16,7 +16,7 @@ from fsql.compiler.analysis.properties import derived_keys
 from fsql.compiler.bound.over import Ordering, RankCall
 from fsql.compiler.expression import AggregateCall, AggregateFunction, ColumnRef
 from fsql.compiler.logical import FrameEnd, OrderKey, Over, OverCall, RankFunction, append_only
-from fsql.compiler.planner.groups.group import complete_window_keys
+from fsql.compiler.planner.grouping import complete_window_keys
 from fsql.compiler.planner.over.rank import rank, windowed_partition
 from fsql.compiler.planner.rows import column_refs
 from fsql.compiler.sqltypes import BIGINT
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
     from collections.abc import Set as AbstractSet
 
-    from fsql.compiler.bound.emission import Emission
+    from fsql.compiler.bound.select import Emission
     from fsql.compiler.bound.source_spans import SourceSpans
     from fsql.compiler.expression import Expression
     from fsql.compiler.logical import Plan

@@ -21,9 +21,7 @@ from typing import TYPE_CHECKING
 
 from fsql.compiler.analysis.properties import window_columns
 from fsql.compiler.bound.aggregates import in_order, value_in_order
-from fsql.compiler.bound.frames import FOLLOWING_MAX
-from fsql.compiler.bound.names import make_distinct_names
-from fsql.compiler.bound.over import RankCall
+from fsql.compiler.bound.over import FOLLOWING_MAX, RankCall
 from fsql.compiler.diagnostics import Diagnostic, Label
 from fsql.compiler.diagnostics.refusal import not_implemented, refusal
 from fsql.compiler.expression import (
@@ -47,21 +45,16 @@ from fsql.compiler.logical import (
     WindowAggregate,
     append_only,
 )
-from fsql.compiler.planner.groups.group import (
-    check_windowed,
-    complete_window_keys,
-    window_end_among,
-)
-from fsql.compiler.planner.join_keys import ZERO, null_safe_keys
+from fsql.compiler.planner.grouping import check_windowed, complete_window_keys, window_end_among
 from fsql.compiler.planner.over.rank import rank, windowed_partition
-from fsql.compiler.planner.rows import column_refs
+from fsql.compiler.planner.rows import ZERO, column_refs, make_distinct_names, null_safe_keys
 from fsql.compiler.sqltypes import BIGINT, Kind, array_of, row_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from fsql.compiler.bound.emission import Emission
     from fsql.compiler.bound.over import Ordering
+    from fsql.compiler.bound.select import Emission
     from fsql.compiler.expression import Expression
     from fsql.compiler.logical import OverCall
     from fsql.compiler.text.source import Span

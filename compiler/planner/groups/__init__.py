@@ -1,1 +1,0 @@
-"""The operators of GROUP BY."""
