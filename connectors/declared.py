@@ -13,6 +13,7 @@ from fsql.connectors.blackhole.options import CONNECTOR as BLACKHOLE
 from fsql.connectors.datagen.options import CONNECTOR as DATAGEN
 from fsql.connectors.documents.options import CONNECTOR as DOCUMENTS
 from fsql.connectors.file.options import CONNECTOR as FILE
+from fsql.connectors.http.options import CONNECTOR as HTTP
 from fsql.connectors.kafka.options import CONNECTOR as KAFKA
 from fsql.connectors.memory.options import CONNECTOR as MEMORY
 from fsql.connectors.nexmark.options import CONNECTOR as NEXMARK
@@ -30,6 +31,7 @@ CONNECTORS: Final = (
     FILE,
     STDIN,
     SOCKET,
+    HTTP,
     KAFKA,
     POSTGRES,
     STDOUT,

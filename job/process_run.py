@@ -358,7 +358,8 @@ def _open_feeds(
 
     errors: list[FsqlError] = []
     notes: deque[str] = deque()
-    context = source_surroundings(job.compiled, on_notice=notes.append)
+    logs = job.description.front_logs()
+    context = source_surroundings(job.compiled, logs, notes.append)
 
     def report_notes() -> None:
         while notes:
@@ -369,7 +370,6 @@ def _open_feeds(
         stack.callback(report_notes)
         for table in job.compiled.job.tables:
             if needs_front_log(table):
-                logs = job.description.front_logs()
                 feed = open_feed(table, logs, errors.append, context)
                 stack.callback(close, feed, table.name)
 

@@ -73,8 +73,12 @@ def test_options_that_can_change_while_a_job_keeps_its_state() -> None:
         if option.effect is not Effect.ROWS
     } == {
         ("file", "source.monitor-interval"): presence,
-        **{(name, "log_mib"): pace for name in ("file", "stdin", "socket", "kafka", "postgres")},
+        **{
+            (name, "log_mib"): pace
+            for name in ("file", "stdin", "socket", "http", "kafka", "postgres")
+        },
         ("tcp", "key"): pace,
+        **{("http", key): pace for key in ("token_file", "max_request_bytes")},
         **{("kafka", key): pace for key in ("servers", "properties")},
         **{("postgres", key): pace for key in ("url", "properties", "create")},
         **{(name, key): pace for name in ("words", "documents", "datagen") for key in generated},
