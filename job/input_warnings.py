@@ -52,6 +52,8 @@ _LASTING: Final = {"E534", "E539"}
 _CHECKED: Final = {"connector", "format", "changes"}
 """Options of outputs of which the compiler has checked all there is to check."""
 _FIRST_BYTES: Final = 1 << 16
+_SEARCHED_BYTES: Final = 1 << 25
+"""How many bytes of a file are searched for names, if its first rows do not have all fields that are used."""
 _FIRST_ROWS: Final = 100
 _FILES_MAX: Final = 8
 """How many files of a table are looked at, the first ones by name."""
@@ -238,7 +240,7 @@ def _check_fields(table: Table, rows: list[tuple[int, dict[str, object]]], sourc
 
 
 def columns_in_no_row(compiled: Compiled, splits: Splits) -> Iterator[Diagnostic]:
-    """Yield warnings about columns of JSON that the job uses, and that no row of short files has."""
+    """Yield warnings about columns of JSON that the job uses, and that no row of its files has."""
     used = columns_read(compiled.bound)
     for table in compiled.job.tables:
         if dict(table.options).get("format", "json") == "json":
@@ -247,24 +249,54 @@ def columns_in_no_row(compiled: Compiled, splits: Splits) -> Iterator[Diagnostic
 
 
 def _in_no_row(table: Table, used: frozenset[str], splits: Sequence[Split]) -> Iterator[Diagnostic]:
-    """Yield warnings about columns that the job uses, and that no row of short files has."""
+    """Yield warnings about columns that the job uses, and that no row of files of moderate size has."""
     if not 0 < len(splits) <= _FILES_MAX:
         return
-    fields: set[str] = set()
+    # A field whose name differs in case only has a warning of its own.
+    missing = {column.name.lower() for column in record_columns(table) if column.name in used}
+    has_fields = False
     for split in splits:
-        rows = _all_rows(table, split)
-        if rows is None:
+        names = _field_names(table, split, missing) if missing else set()
+        if names is None:
             return
-        fields.update(field for row in rows for field in row)
-    lower = {field.lower() for field in fields}
+        has_fields = has_fields or bool(names)
+        missing -= names
     for column in record_columns(table):
-        # A field whose name differs in case only has a warning of its own.
-        if fields and column.name in used and column.name.lower() not in lower:
+        if has_fields and column.name in used and column.name.lower() in missing:
             yield Diagnostic(
                 "W509",
                 f'column "{column.name}" of table "{table.name}" is NULL: no row has a field of that name',
                 helps=("declare the column by the name of a field, or do not use it",),
             )
+
+
+def _field_names(table: Table, split: Split, wanted: set[str]) -> set[str] | None:
+    """Return the fields in a file of JSON, in lower case, with all that are `wanted` and may be there.
+
+    Of a file that is not short, the first rows are read, and the others are searched for the texts of names:
+    that one occurs does not say that it is a field, but a name that does not occur is none.  Return None if
+    the file is longer than what is searched, or is not read as rows of JSON.
+    """
+    rows = _all_rows(table, split)
+    if rows is not None:
+        return {field.lower() for row in rows for field in row}
+    from fsql.connectors.file.source import FileSplit  # its readers take long to import
+
+    names = {field.lower() for _, row in _first_rows(table, split) for field in row}
+    file = file_of(split)
+    if not names or not isinstance(file, FileSplit):
+        return None
+    if wanted <= names:
+        return names
+    try:
+        text = file.first_bytes(_SEARCHED_BYTES)
+    except FsqlError:
+        return None
+    if len(text) >= _SEARCHED_BYTES:
+        return None
+    text = text.lower()
+    escaped = b"\\u" in text  # any character of a name may be written so
+    return names | {name for name in wanted if escaped or f'"{name}"'.encode() in text}
 
 
 def _all_rows(table: Table, split: Split) -> list[dict[str, object]] | None:

@@ -401,7 +401,7 @@ DATA_ROWS: Final[tuple[Row, ...]] = (
         "column is in no row",
         (
             "No row of the files of JSON of a table has a field of the column's name, so the column is NULL."
-            " Files of up to 64 KiB are looked at, and up to eight."
+            " Up to eight files of up to 32 MiB are looked at."
         ),
         "Declare the column by the name of a field, or do not use it.",
         '{"a": 1}  -- with a column b that is selected',

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 import subprocess
 from typing import TYPE_CHECKING
 
@@ -310,7 +311,6 @@ def test_numbers_that_seem_to_have_another_unit(format_: str, tmp_path: Path) ->
 
 
 def test_a_column_that_no_row_has(tmp_path: Path) -> None:
-    """Files that are short are read whole; of longer ones only what is misspelt is known."""
     (tmp_path / "a.jsonl").write_text('{"id": 1}\n{"id": 2, "x": null}\n')
     options = f"('connector' = 'file', 'path' = '{tmp_path}/a.jsonl')"
     table = f"CREATE TABLE t (id INT, x INT, region STRING) WITH {options};"
@@ -323,8 +323,27 @@ def test_a_column_that_no_row_has(tmp_path: Path) -> None:
         'warning[FSQL-W509]: column "region" of table "t" is NULL: no row has a field of that name'
     ]
     assert "W509" not in fsql("run", "-e", f"{table} SELECT id, x FROM t").err
-    (tmp_path / "a.jsonl").write_text('{"id": 1}\n' * 9000)
-    assert "W509" not in fsql("run", "-e", f"{table} SELECT * FROM t").err
+
+
+@pytest.mark.parametrize(
+    ("last", "missing"),
+    [
+        ("{}", ["region", "x"]),
+        ('{"x": 1}', ["region"]),
+        ('{"other": "region"}', ["x"]),
+        ('{"o\\u0074her": 1}', []),
+    ],
+)
+def test_a_column_that_no_row_of_a_longer_file_has(
+    last: str, missing: list[str], tmp_path: Path
+) -> None:
+    """What may be the name of a field is none only if its text is nowhere in the file."""
+    (tmp_path / "a.jsonl").write_text('{"id": 1}\n' * 9000 + f"{last}\n")
+    options = f"('connector' = 'file', 'path' = '{tmp_path}/a.jsonl')"
+    table = f"CREATE TABLE t (id INT, region STRING, x INT) WITH {options};"
+    error = fsql("run", "-e", f"{table} SELECT MAX(id), MAX(region), MAX(x) FROM t").err
+    assert re.findall(r'W509\]: column "(\w+)"', error) == missing
+    assert "W509" not in fsql("run", "-e", f"{table} SELECT MAX(id) FROM t").err
 
 
 @pytest.mark.parametrize(
