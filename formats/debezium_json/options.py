@@ -83,6 +83,8 @@ does so for every type: the placeholder may be a text, bytes, an array, a map or
 After the second event the row of `1` has the title `b` and the body `a long text`.  An event that leaves out
 a value where no row has it is a malformed row (`FSQL-E527`): the events begin in the middle, or the event
 changes the key.  With `'on_error' = 'null_field'` it is a reject as well, since NULL would be another value.
+Where no earlier row has the value, the reject has the number of its row and no line, since it is found where
+the rows of the table are kept.  In format `json` the placeholder is a text like any other.
 
 Without a PRIMARY KEY `d` and `u` remove a row that equals the one in `before`, which has to be whole: in
 PostgreSQL with `REPLICA IDENTITY FULL`.  An update without it is a malformed row, and so

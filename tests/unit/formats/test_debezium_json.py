@@ -100,6 +100,36 @@ def test_malformed_events_are_rejects(among: tuple[str, ...], tmp_path: Path) ->
     ]
 
 
+def test_events_after_a_truncation_are_those_of_the_table(tmp_path: Path) -> None:
+    """What the help of the error says is carried out: the events before it and itself are cut off."""
+    truncation = '{"before":null,"after":null,"op":"t"}'
+    later = (EVENTS[1], EVENTS[2])
+    (tmp_path / "u").write_text("".join(f"{line}\n" for line in (EVENTS[0], truncation, *later)))
+    script = SCRIPT.replace(
+        "'on_error' = 'reject', 'rejects_path' = 'rejects'", "'on_error' = 'stop'"
+    )
+    session = fsql.Session(base_directory=tmp_path, parameters={"changes": "upsert"})
+    with pytest.raises(fsql.DataError) as raised:
+        session.run(script)
+    assert "Begin a new job with the events after this one" in str(raised.value)
+    (tmp_path / "o").unlink()
+    assert run(tmp_path, *later) == [
+        '{"before":null,"after":{"v":"é","n":1},"op":"c"}',
+        '{"before":null,"after":{"v":"b","n":1},"op":"c"}',
+        '{"before":{"v":"é","n":1},"after":null,"op":"d"}',
+    ]
+
+
+def test_the_placeholder_is_a_text_in_other_formats(tmp_path: Path) -> None:
+    (tmp_path / "t").write_text('{"v":"__debezium_unavailable_value"}\n')
+    fsql.Session(base_directory=tmp_path).run(
+        "CREATE TABLE t (v STRING) WITH ('connector' = 'file', 'path' = 't');"
+        "CREATE TABLE o (v STRING) WITH ('connector' = 'file', 'path' = 'o');"
+        "INSERT INTO o SELECT v FROM t;"
+    )
+    assert (tmp_path / "o").read_text() == '{"v":"__debezium_unavailable_value"}\n'
+
+
 WITHOUT_KEY: Final = """
     CREATE TABLE u (k BIGINT NOT NULL, v STRING) WITH (
         'connector' = 'file', 'path' = 'u', 'format' = 'debezium-json',
