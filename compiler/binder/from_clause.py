@@ -36,7 +36,7 @@ from fsql.compiler.binder.joins.temporal_join import join_versions, versioned_ta
 from fsql.compiler.binder.joins.using import equalities, merge, merged_columns
 from fsql.compiler.binder.joins.within import sides_in_time
 from fsql.compiler.binder.limits import check_relations
-from fsql.compiler.binder.relation import Relation, apply_alias, relation_of
+from fsql.compiler.binder.relation import FromResult, Relation, apply_alias, relation_of
 from fsql.compiler.binder.report import refusal
 from fsql.compiler.binder.row_patterns.match_recognize import match_recognize
 from fsql.compiler.binder.subqueries.lateral import (
@@ -70,16 +70,9 @@ if TYPE_CHECKING:
     from fsql.compiler.logical import Plan
     from fsql.compiler.text.source import Span
 
+
 _PADDING: Final = frozenset({"RIGHT", "FULL"})
 """The joins that pad rows of the preceding relations."""
-
-
-@dataclass(frozen=True, slots=True)
-class FromResult:
-    """The result of FROM: a relation, and the conditions of WHERE that its joins include."""
-
-    relation: Relation
-    taken: frozenset[Expression] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -279,21 +272,28 @@ class FromBinder:
             joined = self._join(left, right, on, clause.span, keyed=False)
         else:
             # Queries of streams may end with EMIT CHANGES, and none of their rows is retracted.
-            own = self if clause.within is None else replace(self, changes=False)
-            joined = own._outer_join(kind, left, right, on, clause.span)  # noqa: SLF001 - of this class
+            changes = self.changes and clause.within is None
+            joined = self._outer_join(kind, left, right, on, clause.span, changes=changes)
         assert joined is not None, "without an equality, the key is a constant"
         if not pairs:
             return joined
         return FromResult(merge(joined.relation, pairs, left.relation.width, kind), joined.taken)
 
     def _outer_join(
-        self, kind: JoinKind, left: FromResult, right: FromResult, on: list[Expression], span: Span
+        self,
+        kind: JoinKind,
+        left: FromResult,
+        right: FromResult,
+        on: list[Expression],
+        span: Span,
+        *,
+        changes: bool,
     ) -> FromResult:
-        """Return the outer, semi or anti join of two relations."""
+        """Return the outer, semi or anti join of two relations; with `changes` it is updating."""
         joined = outer_join(
             *(kind, left.relation, right.relation, on, self.context.source_spans),
             span=span,
-            changes=self.changes,
+            changes=changes,
             lifetimes=self.context.time_to_live.of_sides,
         )
         sides = left.relation.plan, right.relation.plan
@@ -346,7 +346,9 @@ class FromBinder:
             on += bind_conditions(condition, fields, self.context)
         rows = FromResult(found.relation)
         if outer:
-            return self._outer_join(JoinKind.LEFT, source, rows, on, written.span)
+            return self._outer_join(
+                JoinKind.LEFT, source, rows, on, written.span, changes=self.changes
+            )
         joined = self._join(source, rows, on, written.span, keyed=False)
         assert joined is not None, "without an equality, the key is a constant"
         if found.finish is None:

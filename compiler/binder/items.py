@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from fsql.compiler.binder.aggregates.aggregate import AggregateCollector
-    from fsql.compiler.binder.expressions.expression import ExpressionBinder
+    from fsql.compiler.binder.expressions.clause import ClauseBinder
     from fsql.compiler.binder.scope import Field
     from fsql.compiler.diagnostics.report import Report
     from fsql.compiler.text.source import Span
@@ -50,7 +50,7 @@ class Item:
     join_name: str | None = None
 
 
-def bind_items(binder: ExpressionBinder, select: syntax.Select, report: Report) -> list[Item]:
+def bind_items(binder: ClauseBinder, select: syntax.Select, report: Report) -> list[Item]:
     """Return the columns of a SELECT, with `*` expanded.
 
     A refused item is recorded and replaced by NULL, so that positions in GROUP BY remain valid.
@@ -87,7 +87,7 @@ def item_aliases(items: Sequence[Item]) -> dict[str, Expression]:
     }
 
 
-def _item(binder: ExpressionBinder, written: syntax.SelectItem, *, position: int) -> Item:
+def _item(binder: ClauseBinder, written: syntax.SelectItem, *, position: int) -> Item:
     expression = binder.bind_and_check_size(written.expression)
     if written.alias is not None:
         name = written.alias.name
@@ -108,7 +108,7 @@ def _item(binder: ExpressionBinder, written: syntax.SelectItem, *, position: int
     return Item(expression, name, written.expression.span, written.alias, join_name=other)
 
 
-def _join_name_of(binder: ExpressionBinder, reference: syntax.ColumnReference) -> str | None:
+def _join_name_of(binder: ClauseBinder, reference: syntax.ColumnReference) -> str | None:
     """Return the other name of a column: with that of its relation if several have such a column."""
     name = reference.parts[-1]
     found = binder.scope.find(name)
@@ -127,12 +127,12 @@ def _with_relation(field: Field) -> str | None:
     return field.qualifier and f"{field.qualifier}_{field.join_name or field.name}"
 
 
-def _name_in_star(binder: ExpressionBinder, field: Field) -> str | None:
+def _name_in_star(binder: ClauseBinder, field: Field) -> str | None:
     joined = len({each.qualifier for each in binder.scope.fields}) > 1
     return _with_relation(field) if joined else field.join_name
 
 
-def _name_of(binder: ExpressionBinder, reference: syntax.ColumnReference) -> str:
+def _name_of(binder: ClauseBinder, reference: syntax.ColumnReference) -> str:
     """Return the name of a column or field as declared; that of a time that is no column as written."""
     if not binder.scope.find(reference.parts[-1]) and pseudo_column(binder.scope, reference):
         return reference.parts[-1].name
@@ -155,7 +155,7 @@ class _StarColumn(NamedTuple):
     relation: str | None
 
 
-def _star(binder: ExpressionBinder, star: syntax.Star) -> Iterator[Item]:
+def _star(binder: ClauseBinder, star: syntax.Star) -> Iterator[Item]:
     """Yield an item for each visible column, or for those that the star's qualifier has."""
     columns = _columns_of(binder, star)
     replaced = {each.alias: each for each in star.replaced if each.alias is not None}
@@ -176,7 +176,7 @@ def _star(binder: ExpressionBinder, star: syntax.Star) -> Iterator[Item]:
             yield Item(expression, column, star.span, None, join_name=join_name)
 
 
-def _columns_of(binder: ExpressionBinder, star: syntax.Star) -> list[_StarColumn]:
+def _columns_of(binder: ClauseBinder, star: syntax.Star) -> list[_StarColumn]:
     """Return the columns of `*`, of the relation t for `t.*`, or the fields of the ROW a for `a.*`.
 
     Raises:
@@ -199,7 +199,7 @@ def _columns_of(binder: ExpressionBinder, star: syntax.Star) -> list[_StarColumn
     return [_StarColumn(name, field, None, None) for name, field in records.fields(row, span)]
 
 
-def _star_column(binder: ExpressionBinder, each: Field) -> _StarColumn:
+def _star_column(binder: ClauseBinder, each: Field) -> _StarColumn:
     return _StarColumn(each.name, each.expression, _name_in_star(binder, each), each.qualifier)
 
 
@@ -238,7 +238,7 @@ def _check_named_columns(
 
 
 def bind_key(
-    binder: ExpressionBinder,
+    binder: ClauseBinder,
     element: syntax.Expression | syntax.GroupingSets,
     items: Sequence[Item],
 ) -> Key:
@@ -257,7 +257,7 @@ def bind_key(
 
 
 def _item_meant(
-    binder: ExpressionBinder, element: syntax.Expression, items: Sequence[Item]
+    binder: ClauseBinder, element: syntax.Expression, items: Sequence[Item]
 ) -> Item | None:
     """Return the select item to which a key refers by number or alias; None if it is an expression."""
     if isinstance(element, syntax.NumberLiteral) and element.text.isdigit():
@@ -294,7 +294,7 @@ def _check_key(item: Item, span: Span) -> Expression:
     return item.expression
 
 
-def _key_name(expression: Expression, items: Sequence[Item], binder: ExpressionBinder) -> str:
+def _key_name(expression: Expression, items: Sequence[Item], binder: ClauseBinder) -> str:
     """Return the name of the select item that equals the key, or of the column to which the key refers."""
     for item in items:
         if item.expression is expression:

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from fsql.compiler.binder.context import Context
+    from fsql.compiler.binder.expressions.clause import ClauseBinder
     from fsql.compiler.bound.source_spans import SourceSpans
     from fsql.compiler.expression import Expression
     from fsql.compiler.text.source import Span
@@ -304,7 +305,7 @@ def _bind_order(
     return plan, order, width
 
 
-def _order_of_result(binder: ExpressionBinder, item: syntax.OrderItem) -> OrderKey:
+def _order_of_result(binder: ClauseBinder, item: syntax.OrderItem) -> OrderKey:
     """Return the order by columns of a result with DISTINCT, or of a set operation.
 
     Raises:

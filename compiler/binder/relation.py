@@ -12,6 +12,7 @@ from fsql.compiler.records import dataclass
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from fsql.compiler.expression import Expression
     from fsql.compiler.logical import Plan
     from fsql.compiler.syntax import Identifier, TableAlias
 
@@ -53,6 +54,14 @@ class Relation:
         """Return the relation whose last field is event time without a name."""
         *fields, last = self.fields
         return replace(self, fields=(*fields, replace(last, hidden=True)))
+
+
+@dataclass(frozen=True, slots=True)
+class FromResult:
+    """The result of FROM: a relation, and the conditions of WHERE that its joins include."""
+
+    relation: Relation
+    taken: frozenset[Expression] = frozenset()
 
 
 def relation_of(plan: Plan, name: str | None) -> Relation:

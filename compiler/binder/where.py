@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from fsql.compiler import syntax
 from fsql.compiler.binder.expressions.expression import ExpressionBinder
-from fsql.compiler.binder.from_clause import FromBinder, FromResult
+from fsql.compiler.binder.from_clause import FromBinder
 from fsql.compiler.binder.items import Item
 from fsql.compiler.binder.joins.join import columns_in, renumber
 from fsql.compiler.binder.joins.outer_join import with_columns
@@ -23,7 +23,7 @@ from fsql.compiler.binder.references import (
     parts_without_subqueries,
     read_condition,
 )
-from fsql.compiler.binder.relation import Relation, relation_of
+from fsql.compiler.binder.relation import FromResult, Relation, relation_of
 from fsql.compiler.binder.report import not_implemented
 from fsql.compiler.binder.scope import Scope
 from fsql.compiler.binder.subqueries.decorrelation import (

@@ -25,7 +25,7 @@ from fsql.compiler.records import dataclass
 
 if TYPE_CHECKING:
     from fsql.compiler import syntax
-    from fsql.compiler.binder.subqueries.scalar_subquery import SubqueryCollector
+    from fsql.compiler.binder.expressions.clause import ClauseBinder, Subqueries
     from fsql.compiler.expression import AggregateCall, Expression
 
 
@@ -43,10 +43,10 @@ class AggregateCollector:
     may_be_empty: bool = False
     of_many_rows: bool = True
     grouping: bool = False
-    subqueries: SubqueryCollector | None = None
+    subqueries: Subqueries | None = None
     calls: dict[AggregateCall, int] = field(default_factory=dict)
 
-    def bind(self, binder: ExpressionBinder, written: syntax.FunctionCall) -> Expression:
+    def bind(self, binder: ClauseBinder, written: syntax.FunctionCall) -> Expression:
         """Return the placeholder for an aggregate.
 
         Raises:

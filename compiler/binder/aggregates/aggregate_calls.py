@@ -41,7 +41,7 @@ from fsql.compiler.sqltypes import BOOLEAN, STRING, STRUCTURED, Kind
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from fsql.compiler.binder.expressions.expression import ExpressionBinder
+    from fsql.compiler.binder.expressions.clause import ClauseBinder
     from fsql.compiler.expression import Value
 
     Directions = tuple[tuple[bool, bool], ...]
@@ -74,7 +74,7 @@ _DISTINCT_COUNTS: Final = frozenset({"APPROX_COUNT_DISTINCT", "APPROX_DISTINCT",
 
 
 def make_aggregate(
-    arguments: ExpressionBinder, written: syntax.FunctionCall, *, empty: bool, append_only: bool
+    arguments: ClauseBinder, written: syntax.FunctionCall, *, empty: bool, append_only: bool
 ) -> AggregateCall:
     """Return the aggregate; `arguments` binds its arguments, `empty` states whether there may be no rows.
 
@@ -131,7 +131,7 @@ def make_aggregate(
 
 
 def complete_value(
-    arguments: ExpressionBinder, written: syntax.FunctionCall, collected: Expression
+    arguments: ClauseBinder, written: syntax.FunctionCall, collected: Expression
 ) -> Expression:
     """Return what is computed from the aggregate's value: the map of MAP_AGG, the text of STRING_AGG.
 
@@ -189,21 +189,21 @@ def _text(argument: Expression, name: str, written: syntax.FunctionCall) -> Expr
     return make_cast(argument, STRING)
 
 
-def _in_python(arguments: ExpressionBinder, name: str) -> PythonAggregate | None:
+def _in_python(arguments: ClauseBinder, name: str) -> PythonAggregate | None:
     """Return the aggregate function of that name that the script declares, if there is one."""
     declared = arguments.functions.get(name)
     function = None if declared is None else declared.function
     return function if isinstance(function, PythonAggregate) else None
 
 
-def _whole(arguments: ExpressionBinder, written: syntax.Expression | syntax.Star) -> Expression:
+def _whole(arguments: ClauseBinder, written: syntax.Expression | syntax.Star) -> Expression:
     if isinstance(written, syntax.Star):
         raise refusal("E404", "only COUNT takes *", written.span)
     return arguments.bind_and_check_size(written)
 
 
 def _parts(
-    arguments: ExpressionBinder,
+    arguments: ClauseBinder,
     function: AggregateFunction,
     name: str,
     written: syntax.FunctionCall,
@@ -267,7 +267,7 @@ def _check_count(function: AggregateFunction, name: str, written: syntax.Functio
 
 
 def _argument(
-    arguments: ExpressionBinder, name: str, written: syntax.FunctionCall
+    arguments: ClauseBinder, name: str, written: syntax.FunctionCall
 ) -> Expression | None:
     """Return the first argument; None for `COUNT(*)`."""
     if not written.arguments:
@@ -284,7 +284,7 @@ def _argument(
     return None
 
 
-def _document(arguments: ExpressionBinder, value: Expression) -> Expression:
+def _document(arguments: ClauseBinder, value: Expression) -> Expression:
     """Return a value of an aggregate of JSON as a document, if it has one in it."""
     if not has_document(value, arguments.is_document):
         return value
@@ -299,7 +299,7 @@ def _row_without_nulls(values: Sequence[Expression]) -> Expression:
 
 
 def _entry(
-    arguments: ExpressionBinder, key: Expression | None, written: syntax.FunctionCall
+    arguments: ClauseBinder, key: Expression | None, written: syntax.FunctionCall
 ) -> Expression:
     """Return the entry of a map; NULL, which is left out, if the key is NULL."""
     assert key is not None
@@ -323,7 +323,7 @@ def _entry(
     return _where(call("row", key, value), call("is_not_null", key))
 
 
-def _condition(arguments: ExpressionBinder, name: str, written: syntax.FunctionCall) -> Expression:
+def _condition(arguments: ClauseBinder, name: str, written: syntax.FunctionCall) -> Expression:
     """Return the argument of an aggregate of conditions; COUNT_IF counts the rows for which it is TRUE."""
     (argument,) = written.arguments
     if isinstance(argument, syntax.Star):
@@ -335,7 +335,7 @@ def _condition(arguments: ExpressionBinder, name: str, written: syntax.FunctionC
 
 
 def _bind_order(
-    arguments: ExpressionBinder,
+    arguments: ClauseBinder,
     argument: Expression | None,
     name: str,
     written: syntax.FunctionCall,
@@ -357,7 +357,7 @@ def _bind_order(
 
 
 def _apply_filter(
-    binder: ExpressionBinder, argument: Expression | None, condition: syntax.Expression
+    binder: ClauseBinder, argument: Expression | None, condition: syntax.Expression
 ) -> Expression:
     """Return the argument if the condition is TRUE, otherwise NULL, which aggregates ignore."""
     kept = binder.bind_condition_and_check_size(condition)

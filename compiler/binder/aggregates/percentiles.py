@@ -16,10 +16,11 @@ from fsql.compiler.functions.aggregates import AGGREGATES
 from fsql.compiler.functions.evaluate import constant_value
 
 if TYPE_CHECKING:
-    from fsql.compiler.binder.expressions.expression import ExpressionBinder
+    from fsql.compiler.binder.expressions.clause import ClauseBinder
     from fsql.compiler.expression import Expression
 
     Parts = tuple[Expression, tuple[Expression, ...], tuple[tuple[bool, bool], ...], float]
+
 
 MEDIANS: Final = frozenset({"MEDIAN", "APPROX_MEDIAN"})
 _WITHIN_GROUP: Final = frozenset({"PERCENTILE_CONT", "PERCENTILE_DISC"})
@@ -61,7 +62,7 @@ def of_fractions(written: syntax.FunctionCall, name: str) -> syntax.Expression |
     return syntax.Case(span, None, (empty,), None)
 
 
-def percentile_parts(arguments: ExpressionBinder, name: str, written: syntax.FunctionCall) -> Parts:
+def percentile_parts(arguments: ClauseBinder, name: str, written: syntax.FunctionCall) -> Parts:
     """Return the argument of a percentile, and its fraction.
 
     Raises:
@@ -89,7 +90,7 @@ def percentile_parts(arguments: ExpressionBinder, name: str, written: syntax.Fun
     return value, (), (), 1.0 - fraction
 
 
-def _quantile(arguments: ExpressionBinder, name: str, written: syntax.FunctionCall) -> Parts:
+def _quantile(arguments: ClauseBinder, name: str, written: syntax.FunctionCall) -> Parts:
     """Return the parts of `QUANTILE_CONT(x, fraction)`."""
     if len(written.arguments) != 2 or written.order_by:
         raise refusal(
@@ -103,7 +104,7 @@ def _quantile(arguments: ExpressionBinder, name: str, written: syntax.FunctionCa
 
 
 def _fraction(
-    arguments: ExpressionBinder, name: str, written: syntax.Expression | syntax.Star
+    arguments: ClauseBinder, name: str, written: syntax.Expression | syntax.Star
 ) -> float:
     span = written.span
     fraction = constant_value(_whole(arguments, written))
@@ -119,7 +120,7 @@ def _fraction(
     return float(fraction)
 
 
-def _whole(arguments: ExpressionBinder, written: syntax.Expression | syntax.Star) -> Expression:
+def _whole(arguments: ClauseBinder, written: syntax.Expression | syntax.Star) -> Expression:
     if isinstance(written, syntax.Star):
         raise refusal("E404", "only COUNT takes *", written.span)
     return arguments.bind_and_check_size(written)

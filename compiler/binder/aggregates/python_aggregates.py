@@ -11,12 +11,12 @@ from fsql.compiler.functions.calls import call, combine_balanced, make_case
 from fsql.compiler.functions.coercion import coerce, coercible
 
 if TYPE_CHECKING:
-    from fsql.compiler.binder.expressions.expression import ExpressionBinder
+    from fsql.compiler.binder.expressions.clause import ClauseBinder
     from fsql.compiler.functions.python_aggregates import PythonAggregate
 
 
 def make_python_aggregate(
-    binder: ExpressionBinder,
+    binder: ClauseBinder,
     written: syntax.FunctionCall,
     function: PythonAggregate,
     *,
@@ -64,7 +64,7 @@ def make_python_aggregate(
 
 
 def _arguments(
-    binder: ExpressionBinder, written: syntax.FunctionCall, function: PythonAggregate, name: str
+    binder: ClauseBinder, written: syntax.FunctionCall, function: PythonAggregate, name: str
 ) -> list[Expression]:
     """Return the arguments, of the types of the parameters.
 

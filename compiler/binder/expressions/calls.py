@@ -9,13 +9,13 @@ from fsql.compiler import syntax
 from fsql.compiler.binder.aggregates.percentiles import of_fractions
 from fsql.compiler.binder.expressions.call_arguments import argument_error
 from fsql.compiler.binder.expressions.forms import FORMS, bind_form
-from fsql.compiler.binder.expressions.lambda_parameters import refuse_parameters
 from fsql.compiler.binder.expressions.lambdas import bind_lambda_call
 from fsql.compiler.binder.expressions.scalar_calls import (
     bind_argument,
     bind_scalar,
     unknown_function,
 )
+from fsql.compiler.binder.references import parts_of
 from fsql.compiler.binder.report import not_implemented, refusal
 from fsql.compiler.bound.pending import GroupingValue
 from fsql.compiler.diagnostics import Label
@@ -31,7 +31,7 @@ from fsql.compiler.syntax.scalar_clauses import refuse_clauses, without_over
 
 if TYPE_CHECKING:
     from fsql.compiler.binder.ddl.declared_functions import DeclaredFunction
-    from fsql.compiler.binder.expressions.expression import ExpressionBinder
+    from fsql.compiler.binder.expressions.clause import ClauseBinder
     from fsql.compiler.expression import Expression
 
 
@@ -39,7 +39,7 @@ _GROUPING: Final = frozenset({"GROUPING", "GROUPING_ID"})
 GROUPING_ARGUMENTS_MAX: Final = 31
 
 
-def bind_function_call(binder: ExpressionBinder, written: syntax.FunctionCall) -> Expression:
+def bind_function_call(binder: ClauseBinder, written: syntax.FunctionCall) -> Expression:
     """Bind `f(a, …)`: an aggregate, a running aggregate, or a scalar function."""
     name = written.name.parts[-1].name.upper()
     if len(written.name.parts) > 1:
@@ -53,7 +53,7 @@ def bind_function_call(binder: ExpressionBinder, written: syntax.FunctionCall) -
 
 
 def _bind_named(  # noqa: PLR0911 - one a kind
-    binder: ExpressionBinder, written: syntax.FunctionCall, name: str
+    binder: ClauseBinder, written: syntax.FunctionCall, name: str
 ) -> Expression:
     if written.over is not None:
         return _bind_running(binder, written, name)
@@ -80,7 +80,7 @@ def _bind_named(  # noqa: PLR0911 - one a kind
     return bind_scalar(binder, written, name)
 
 
-def bind_table_call(binder: ExpressionBinder, written: syntax.TableFunction) -> Expression:
+def bind_table_call(binder: ClauseBinder, written: syntax.TableFunction) -> Expression:
     """Return the array of the rows that a table function of the script returns.
 
     Raises:
@@ -108,7 +108,7 @@ def bind_table_call(binder: ExpressionBinder, written: syntax.TableFunction) -> 
 
 
 def _bind_declared(
-    binder: ExpressionBinder, declared: DeclaredFunction, written: syntax.FunctionCall, name: str
+    binder: ClauseBinder, declared: DeclaredFunction, written: syntax.FunctionCall, name: str
 ) -> Expression:
     """Bind a call of a function of CREATE FUNCTION.
 
@@ -135,7 +135,7 @@ def _bind_declared(
 
 
 def _bind_window_bound(
-    binder: ExpressionBinder, window: syntax.FunctionCall, written: syntax.FunctionCall, name: str
+    binder: ClauseBinder, window: syntax.FunctionCall, written: syntax.FunctionCall, name: str
 ) -> Expression:
     """Bind TUMBLE_START and similar functions, which have the arguments of the window in GROUP BY."""
     function = window.name.parts[-1].name.upper()
@@ -172,9 +172,7 @@ def _refuse_name(name: str, written: syntax.FunctionCall) -> None:
         )
 
 
-def _bind_aggregate(
-    binder: ExpressionBinder, written: syntax.FunctionCall, name: str
-) -> Expression:
+def _bind_aggregate(binder: ClauseBinder, written: syntax.FunctionCall, name: str) -> Expression:
     if name in _GROUPING:
         refuse_clauses(written, name)
         return _bind_grouping(binder, written, name)
@@ -186,11 +184,11 @@ def _bind_aggregate(
             note=f"{binder.clause} is evaluated for each input row",
             help="filter groups with HAVING" if binder.clause == "WHERE" else None,
         )
-    refuse_parameters(binder, written)
+    _refuse_parameters(binder, written)
     return binder.aggregates.bind(binder, written)
 
 
-def _bind_grouping(binder: ExpressionBinder, written: syntax.FunctionCall, name: str) -> Expression:
+def _bind_grouping(binder: ClauseBinder, written: syntax.FunctionCall, name: str) -> Expression:
     """Bind `GROUPING(key, …)`, which returns which of the keys are not in the row's grouping set."""
     if binder.aggregates is None or not binder.aggregates.grouping:
         raise refusal(
@@ -207,14 +205,14 @@ def _bind_grouping(binder: ExpressionBinder, written: syntax.FunctionCall, name:
             f"{name} takes 1 to {GROUPING_ARGUMENTS_MAX} keys, not {len(written.arguments)}",
             written.span,
         )
-    refuse_parameters(binder, written)
+    _refuse_parameters(binder, written)
     arguments = tuple(bind_argument(binder, argument) for argument in written.arguments)
     value = GroupingValue(BIGINT, nullable=False, arguments=arguments)
     binder.spans[value] = written.span
     return value
 
 
-def _bind_running(binder: ExpressionBinder, written: syntax.FunctionCall, name: str) -> Expression:
+def _bind_running(binder: ClauseBinder, written: syntax.FunctionCall, name: str) -> Expression:
     declared = binder.functions.get(name)
     if declared is not None and declared.function is None:
         raise Abandoned
@@ -232,5 +230,25 @@ def _bind_running(binder: ExpressionBinder, written: syntax.FunctionCall, name: 
             written.span,
             help="compute it in the SELECT of a subquery in FROM",
         )
-    refuse_parameters(binder, written)
+    _refuse_parameters(binder, written)
     return binder.running.bind(binder, written)
+
+
+def _refuse_parameters(binder: ClauseBinder, written: syntax.FunctionCall) -> None:
+    """Refuse an aggregate of a parameter: aggregates are computed over rows.
+
+    Raises:
+        Refusal: E303.
+    """
+    if not binder.parameters.values:
+        return
+    for part in parts_of(written):
+        if isinstance(part, syntax.ColumnReference) and binder.parameters.get(part.parts[0]):
+            name = part.parts[0].name
+            raise refusal(
+                "E303",
+                f'aggregate of "{name}", a parameter of a lambda',
+                part.span,
+                note="aggregates are computed over rows",
+                help="of the elements of an array: REDUCE(array, 0, (total, x) -> total + x)",
+            )

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from fsql.compiler import syntax
-    from fsql.compiler.binder.expressions.expression import ExpressionBinder
+    from fsql.compiler.binder.expressions.clause import ClauseBinder
     from fsql.compiler.binder.expressions.operators import Placed
     from fsql.compiler.text.source import Span
 
@@ -30,7 +30,7 @@ _DOCUMENTS: Final = frozenset({"json_document"})
 """What `x::jsonb` of a text is: `||` of these is refused, since elsewhere it merges them."""
 
 
-def bind_chain(binder: ExpressionBinder, chain: syntax.Chain) -> Expression:
+def bind_chain(binder: ClauseBinder, chain: syntax.Chain) -> Expression:
     """Bind `a || b & c`, or `a + b - c`: operators of one precedence, from the left."""
     if all(link.operator != "||" for link in chain.links):
         return bind_arithmetic(binder, chain)

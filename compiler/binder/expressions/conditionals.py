@@ -42,14 +42,14 @@ from fsql.compiler.sqltypes import (
 )
 
 if TYPE_CHECKING:
-    from fsql.compiler.binder.expressions.expression import ExpressionBinder
+    from fsql.compiler.binder.expressions.clause import ClauseBinder
     from fsql.compiler.text.source import Span
 
 
 _NO_COMMON_RESULT = "results of CASE are {} and {}"
 
 
-def bind_case(binder: ExpressionBinder, case: syntax.Case) -> Expression:
+def bind_case(binder: ClauseBinder, case: syntax.Case) -> Expression:
     """Bind both forms of CASE; the results are coerced to their common type."""
     conditions = _conditions(binder, case)
     results: list[tuple[Expression, Span]] = []
@@ -63,7 +63,7 @@ def bind_case(binder: ExpressionBinder, case: syntax.Case) -> Expression:
     return make_case(list(zip(conditions, taken, strict=True)), otherwise)
 
 
-def _conditions(binder: ExpressionBinder, case: syntax.Case) -> list[Expression]:
+def _conditions(binder: ClauseBinder, case: syntax.Case) -> list[Expression]:
     written = [condition for branch in case.branches for condition in branch.conditions]
     if case.operand is None:
         return [binder.bind_condition(condition) for condition in written]
@@ -73,7 +73,7 @@ def _conditions(binder: ExpressionBinder, case: syntax.Case) -> list[Expression]
     ]
 
 
-def bind_cast(binder: ExpressionBinder, cast: syntax.Cast) -> Expression:
+def bind_cast(binder: ClauseBinder, cast: syntax.Cast) -> Expression:
     """Bind CAST and TRY_CAST; a cast to VARCHAR(n) cuts the text, a cast to CHAR(n) also pads it."""
     words = cast.type.name.split(" ")
     if isinstance(cast.operand, syntax.StringLiteral):

@@ -20,7 +20,7 @@ from fsql.compiler.functions.truncation import FIXED_US
 from fsql.compiler.sqltypes import FRACTION_DIGITS_MAX, INTERVAL, STRING
 
 if TYPE_CHECKING:
-    from fsql.compiler.binder.expressions.expression import ExpressionBinder
+    from fsql.compiler.binder.expressions.clause import ClauseBinder
     from fsql.compiler.binder.scope import RowTime
 
 
@@ -30,7 +30,7 @@ _UNITS: Final = ("millisecond", "second", "minute", "hour", "day")
 _FORM: Final = "CURRENT_WATERMARK(at), with the event-time column"
 
 
-def bind_current_watermark(binder: ExpressionBinder, written: syntax.FunctionCall) -> Expression:
+def bind_current_watermark(binder: ClauseBinder, written: syntax.FunctionCall) -> Expression:
     """Bind a call of the function.
 
     Raises:
@@ -61,7 +61,7 @@ def bind_current_watermark(binder: ExpressionBinder, written: syntax.FunctionCal
 
 
 def _event_time(
-    binder: ExpressionBinder, argument: syntax.Expression | syntax.Star, time: RowTime
+    binder: ClauseBinder, argument: syntax.Expression | syntax.Star, time: RowTime
 ) -> Expression:
     """Return the event-time column that the argument names.
 

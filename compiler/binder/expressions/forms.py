@@ -19,14 +19,14 @@ from fsql.compiler.sqltypes import BIGINT, BOOLEAN, NULL, STRING, Kind
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from fsql.compiler.binder.expressions.expression import ExpressionBinder
+    from fsql.compiler.binder.expressions.clause import ClauseBinder
     from fsql.compiler.text.source import Span
 
     Placed = tuple[Expression, Span]
     """An expression and its span."""
 
 
-def _nullif(_binder: ExpressionBinder, placed: Sequence[Placed]) -> Expression:
+def _nullif(_binder: ClauseBinder, placed: Sequence[Placed]) -> Expression:
     """Return NULLIF(a, b): NULL if a equals b, else a."""
     (value, span), other = placed
     equal = compare("=", (value, span), other)
@@ -38,7 +38,7 @@ def _choose(condition: Expression, results: Sequence[Placed], name: str) -> Expr
     return make_case([(condition, taken)], otherwise)
 
 
-def _if(_binder: ExpressionBinder, placed: Sequence[Placed]) -> Expression:
+def _if(_binder: ClauseBinder, placed: Sequence[Placed]) -> Expression:
     """Return IF(condition, a, b)."""
     (condition, span), *results = placed
     if condition.type.kind not in {Kind.BOOLEAN, Kind.NULL}:
@@ -47,13 +47,13 @@ def _if(_binder: ExpressionBinder, placed: Sequence[Placed]) -> Expression:
     return _choose(coerce(condition, BOOLEAN), results, "IF")
 
 
-def _nvl2(_binder: ExpressionBinder, placed: Sequence[Placed]) -> Expression:
+def _nvl2(_binder: ClauseBinder, placed: Sequence[Placed]) -> Expression:
     """Return NVL2(x, a, b): a if x is not NULL, else b."""
     (value, _), *results = placed
     return _choose(call("is_not_null", value), results, "NVL2")
 
 
-def _equal_null(_binder: ExpressionBinder, placed: Sequence[Placed]) -> Expression:
+def _equal_null(_binder: ClauseBinder, placed: Sequence[Placed]) -> Expression:
     """Return EQUAL_NULL(a, b): a comparison that treats NULL as a value."""
     left, right = placed
     return _same(left, right)
@@ -70,7 +70,7 @@ def _same(left: Placed, right: Placed) -> Expression:
     return call("coalesce", equal, both_null)
 
 
-def _decode(_binder: ExpressionBinder, placed: Sequence[Placed]) -> Expression:
+def _decode(_binder: ClauseBinder, placed: Sequence[Placed]) -> Expression:
     """Return DECODE(x, a, result, …, otherwise): the result of the first a equal to x, as NULL is to NULL."""
     operand, *rest = placed
     count = len(rest) // 2
@@ -82,15 +82,15 @@ def _decode(_binder: ExpressionBinder, placed: Sequence[Placed]) -> Expression:
     return make_case(list(zip(tests, results, strict=False)), results[-1])
 
 
-def _typeof(_binder: ExpressionBinder, placed: Sequence[Placed]) -> Expression:
+def _typeof(_binder: ClauseBinder, placed: Sequence[Placed]) -> Expression:
     """Return TYPEOF(x): the name of its type."""
     return Literal(STRING, nullable=False, value=str(placed[0][0].type))
 
 
-def _count(test: str) -> Callable[[ExpressionBinder, Sequence[Placed]], Expression]:
+def _count(test: str) -> Callable[[ClauseBinder, Sequence[Placed]], Expression]:
     """Return a function that counts the arguments that pass a test for NULL."""
 
-    def made(_binder: ExpressionBinder, placed: Sequence[Placed]) -> Expression:
+    def made(_binder: ClauseBinder, placed: Sequence[Placed]) -> Expression:
         one, none = (Literal(BIGINT, nullable=False, value=value) for value in (1, 0))
         counts: list[Expression] = [
             make_case([(call(test, value), one)], none) for value, _ in placed
@@ -105,7 +105,7 @@ class Form(NamedTuple):
 
     least: int
     most: int
-    make: Callable[[ExpressionBinder, Sequence[Placed]], Expression]
+    make: Callable[[ClauseBinder, Sequence[Placed]], Expression]
 
     @property
     def takes(self) -> str:
@@ -133,7 +133,7 @@ FORMS: Final[Mapping[str, Form]] = {
 """The forms by name."""
 
 
-def bind_form(binder: ExpressionBinder, written: syntax.FunctionCall, name: str) -> Expression:
+def bind_form(binder: ClauseBinder, written: syntax.FunctionCall, name: str) -> Expression:
     """Bind a call that stands for an expression.
 
     Raises:

@@ -21,13 +21,13 @@ from fsql.compiler.functions.json_clauses import FAIL, KEEP
 from fsql.compiler.sqltypes import BOOLEAN, STRING, Kind
 
 if TYPE_CHECKING:
-    from fsql.compiler.binder.expressions.expression import ExpressionBinder
+    from fsql.compiler.binder.expressions.clause import ClauseBinder
     from fsql.compiler.expression import Expression, Value
     from fsql.compiler.sqltypes import SqlType
     from fsql.compiler.text.source import Span
 
 
-def bind_json_access(binder: ExpressionBinder, written: syntax.JsonAccess) -> Expression:
+def bind_json_access(binder: ClauseBinder, written: syntax.JsonAccess) -> Expression:
     """Bind a call with clauses.
 
     Raises:
@@ -89,7 +89,7 @@ def _returned(
 
 
 def _value(
-    binder: ExpressionBinder,
+    binder: ClauseBinder,
     clause: syntax.JsonClause | None,
     result: SqlType,
     returned: syntax.TypeName | None,

@@ -44,7 +44,7 @@ from fsql.compiler.sqltypes import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from fsql.compiler.binder.expressions.expression import ExpressionBinder
+    from fsql.compiler.binder.expressions.clause import ClauseBinder
     from fsql.compiler.bound.source_spans import SourceSpans
     from fsql.compiler.sqltypes import SqlType
 
@@ -61,7 +61,7 @@ FORMS: Final = {
 class _Call(NamedTuple):
     """A call that is being bound."""
 
-    binder: ExpressionBinder
+    binder: ClauseBinder
     written: syntax.FunctionCall
     name: str
     form: str
@@ -100,7 +100,7 @@ class _Call(NamedTuple):
 
     def body(
         self, written: syntax.Lambda, names: Sequence[Expression]
-    ) -> tuple[ExpressionBinder, syntax.Expression]:
+    ) -> tuple[ClauseBinder, syntax.Expression]:
         """Return the function that binds the body of a lambda with parameters that stand for `names`."""
         if len(written.parameters) != len(names):
             raise refusal(
@@ -183,9 +183,7 @@ def _close_body(
     return LambdaBody(widened), tuple(captured)
 
 
-def bind_lambda_call(
-    binder: ExpressionBinder, written: syntax.FunctionCall, name: str
-) -> Expression:
+def bind_lambda_call(binder: ClauseBinder, written: syntax.FunctionCall, name: str) -> Expression:
     """Bind the call of a function that takes a lambda.
 
     Raises:
@@ -199,7 +197,7 @@ def bind_lambda_call(
     return bind(_Call(binder, written, name, form))
 
 
-def refuse_lambda(_binder: ExpressionBinder, written: syntax.Lambda) -> Expression:
+def refuse_lambda(_binder: ClauseBinder, written: syntax.Lambda) -> Expression:
     """Refuse a lambda where none is allowed.
 
     Raises:
@@ -350,7 +348,7 @@ def _fields(entry: Expression) -> list[Expression]:
     ]
 
 
-def _value(inner: ExpressionBinder, body: syntax.Expression) -> Expression:
+def _value(inner: ClauseBinder, body: syntax.Expression) -> Expression:
     bound = inner.bind(body)
     if bound.type.kind is Kind.NULL:
         help_ = "cast it: CAST(NULL AS STRING)"

@@ -14,7 +14,7 @@ from fsql.compiler.functions.table import FUNCTIONS
 from fsql.compiler.sqltypes import BOOLEAN, STRING, Kind
 
 if TYPE_CHECKING:
-    from fsql.compiler.binder.expressions.expression import ExpressionBinder
+    from fsql.compiler.binder.expressions.clause import ClauseBinder
     from fsql.compiler.expression import Expression
 
 
@@ -52,12 +52,12 @@ def _replace_escape(pattern: Expression, escape: syntax.Expression) -> Expressio
     return Literal(STRING, nullable=False, value="".join(made))
 
 
-def bind_like(binder: ExpressionBinder, like: syntax.Like) -> Expression:
+def bind_like(binder: ClauseBinder, like: syntax.Like) -> Expression:
     r"""Bind `a [NOT] LIKE pattern [ESCAPE 'c']`; ILIKE compares in lower case."""
     return _bind_test(binder, binder.bind(like.operand), like)
 
 
-def bind_like_any(binder: ExpressionBinder, written: syntax.LikeAny) -> Expression:
+def bind_like_any(binder: ClauseBinder, written: syntax.LikeAny) -> Expression:
     """Bind `a [NOT] LIKE ANY (p, q)` as `a [NOT] LIKE p OR a [NOT] LIKE q`, and ALL with AND."""
     operand = binder.bind(written.operand)
     if not written.patterns:
@@ -70,7 +70,7 @@ def bind_like_any(binder: ExpressionBinder, written: syntax.LikeAny) -> Expressi
     return combine_balanced("and" if written.all_of else "or", found)
 
 
-def _bind_test(binder: ExpressionBinder, operand: Expression, like: syntax.Like) -> Expression:
+def _bind_test(binder: ClauseBinder, operand: Expression, like: syntax.Like) -> Expression:
     """Bind LIKE, whose operand is bound.
 
     Raises:

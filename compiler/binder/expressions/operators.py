@@ -46,7 +46,7 @@ from fsql.compiler.text.source import Span
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from fsql.compiler.binder.expressions.expression import ExpressionBinder
+    from fsql.compiler.binder.expressions.clause import ClauseBinder
 
     Placed = tuple[Expression, Span]
 
@@ -196,7 +196,7 @@ def _cast_help(left: tuple[SqlType, Span], right: tuple[SqlType, Span]) -> _Help
     return {}
 
 
-def bind_unary(binder: ExpressionBinder, unary: syntax.Unary) -> Expression:
+def bind_unary(binder: ClauseBinder, unary: syntax.Unary) -> Expression:
     """Bind `-a`, `+a` and `~a`; the sign of a number literal is part of it."""
     if unary.operator == "-" and isinstance(unary.operand, syntax.NumberLiteral):
         return bind_number(unary.operand, negative=True)
@@ -212,7 +212,7 @@ def bind_unary(binder: ExpressionBinder, unary: syntax.Unary) -> Expression:
     return operand if unary.operator == "+" else made
 
 
-def bind_arithmetic(binder: ExpressionBinder, chain: syntax.Chain) -> Expression:
+def bind_arithmetic(binder: ClauseBinder, chain: syntax.Chain) -> Expression:
     """Bind the links of `a + b - c`, from the left."""
     made, span = binder.bind(chain.first), chain.first.span
     for link in chain.links:

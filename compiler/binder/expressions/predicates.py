@@ -17,7 +17,7 @@ from fsql.compiler.sqltypes import BOOLEAN, STRUCTURED, Kind
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from fsql.compiler.binder.expressions.expression import ExpressionBinder
+    from fsql.compiler.binder.expressions.clause import ClauseBinder
     from fsql.compiler.text.source import Span
 
 
@@ -41,18 +41,18 @@ INVERSE: Final[Mapping[syntax.ComparisonOperator, syntax.ComparisonOperator]] = 
 """The comparison that is TRUE where another is FALSE."""
 
 
-def bind_not(binder: ExpressionBinder, negation: syntax.Not) -> Expression:
+def bind_not(binder: ClauseBinder, negation: syntax.Not) -> Expression:
     """Bind `NOT p`."""
     return call("not", binder.bind_condition(negation.operand))
 
 
-def bind_logical(binder: ExpressionBinder, logical: syntax.Logical) -> Expression:
+def bind_logical(binder: ClauseBinder, logical: syntax.Logical) -> Expression:
     """Bind `p AND q AND …` and `p OR q OR …`."""
     operands = [binder.bind_condition(operand) for operand in logical.operands]
     return combine_balanced(logical.operator.lower(), operands)
 
 
-def bind_comparison(binder: ExpressionBinder, comparison: syntax.Comparison) -> Expression:
+def bind_comparison(binder: ClauseBinder, comparison: syntax.Comparison) -> Expression:
     """Bind `a = b` and the other comparisons."""
     of_parts = _compare_rows(binder, comparison)
     if of_parts is not None:
@@ -65,7 +65,7 @@ def bind_comparison(binder: ExpressionBinder, comparison: syntax.Comparison) -> 
     )
 
 
-def _compare_rows(binder: ExpressionBinder, comparison: syntax.Comparison) -> Expression | None:
+def _compare_rows(binder: ClauseBinder, comparison: syntax.Comparison) -> Expression | None:
     """Return `(a, b) < (c, d)` as `a < c OR a = c AND b < d`; None for other comparisons.
 
     Raises:
@@ -110,7 +110,7 @@ def compare(
     return made
 
 
-def bind_is_distinct(binder: ExpressionBinder, test: syntax.IsDistinct) -> Expression:
+def bind_is_distinct(binder: ClauseBinder, test: syntax.IsDistinct) -> Expression:
     """Bind `a IS [NOT] DISTINCT FROM b`: a comparison that treats NULL as a value and is never NULL."""
     left, right = binder.bind(test.left), binder.bind(test.right)
     same = compare("=", (left, test.left.span), (right, test.right.span))
@@ -119,7 +119,7 @@ def bind_is_distinct(binder: ExpressionBinder, test: syntax.IsDistinct) -> Expre
     return equal if test.negated else call("not", equal)
 
 
-def bind_is(binder: ExpressionBinder, test: syntax.Is) -> Expression:
+def bind_is(binder: ClauseBinder, test: syntax.Is) -> Expression:
     """Bind `a IS [NOT] NULL`, and IS TRUE, FALSE and UNKNOWN: none of them is ever NULL."""
     if test.value in {"NULL", "UNKNOWN"}:
         bind = binder.bind if test.value == "NULL" else binder.bind_condition
@@ -130,7 +130,7 @@ def bind_is(binder: ExpressionBinder, test: syntax.Is) -> Expression:
     return call("not", holds) if test.negated else holds
 
 
-def bind_between(binder: ExpressionBinder, between: syntax.Between) -> Expression:
+def bind_between(binder: ClauseBinder, between: syntax.Between) -> Expression:
     """Bind `a [NOT] BETWEEN [SYMMETRIC] low AND high`; with SYMMETRIC the bounds have either order."""
     operand, span = binder.bind(between.operand), between.operand.span
     low = binder.bind(between.low), between.low.span
@@ -146,7 +146,7 @@ def bind_between(binder: ExpressionBinder, between: syntax.Between) -> Expressio
     return call("not", inside) if between.negated else inside
 
 
-def bind_in_list(binder: ExpressionBinder, in_list: syntax.InList) -> Expression:
+def bind_in_list(binder: ClauseBinder, in_list: syntax.InList) -> Expression:
     """Bind `a [NOT] IN (b, c)`: adjacent constants become a set, other items become comparisons."""
     operands = [(binder.bind(item), item.span) for item in (in_list.operand, *in_list.items)]
     value, *items = unify(operands, compared=True)

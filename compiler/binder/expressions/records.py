@@ -15,12 +15,12 @@ from fsql.compiler.functions.table import FUNCTIONS
 from fsql.compiler.sqltypes import Kind, row_of
 
 if TYPE_CHECKING:
-    from fsql.compiler.binder.expressions.expression import ExpressionBinder
+    from fsql.compiler.binder.expressions.clause import ClauseBinder
     from fsql.compiler.sqltypes import SqlType
     from fsql.compiler.text.source import Span
 
 
-def bind_row(binder: ExpressionBinder, row: syntax.RowConstructor) -> Expression:
+def bind_row(binder: ClauseBinder, row: syntax.RowConstructor) -> Expression:
     """Bind `ROW(a, b)` and `(a, b)`, whose fields are called f1, f2 and so on, and `STRUCT(x := a)`."""
     if not row.items:
         raise refusal("E206", "the empty row has no type", row.span)
@@ -33,7 +33,7 @@ def bind_row(binder: ExpressionBinder, row: syntax.RowConstructor) -> Expression
     return Cast(named, nullable=False, argument=made)
 
 
-def bind_field(binder: ExpressionBinder, access: syntax.FieldAccess) -> Expression:
+def bind_field(binder: ClauseBinder, access: syntax.FieldAccess) -> Expression:
     """Bind `f(x).field` and `a[1].field`."""
     operand = binder.bind(access.operand)
     if not operand.type.fields:
@@ -41,7 +41,7 @@ def bind_field(binder: ExpressionBinder, access: syntax.FieldAccess) -> Expressi
     return field_of(operand, access.field)
 
 
-def bind_arrow(binder: ExpressionBinder, access: syntax.ArrowAccess) -> Expression:
+def bind_arrow(binder: ClauseBinder, access: syntax.ArrowAccess) -> Expression:
     """Bind `row->field`; for a value that is not a ROW, `json -> key` with a column as the key."""
     operand = binder.bind(access.operand)
     if operand.type.fields:

@@ -29,7 +29,7 @@ from fsql.compiler.sqltypes import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from fsql.compiler.binder.expressions.expression import ExpressionBinder
+    from fsql.compiler.binder.expressions.clause import ClauseBinder
     from fsql.compiler.logical import Plan
 
 
@@ -104,7 +104,7 @@ def is_row_time_call(written: syntax.FunctionCall) -> bool:
     return name in TYPES or (name == _SECONDS and not written.arguments)
 
 
-def bind_row_time(binder: ExpressionBinder, written: syntax.FunctionCall) -> Expression:
+def bind_row_time(binder: ClauseBinder, written: syntax.FunctionCall) -> Expression:
     """Bind a call of one of the functions.
 
     Raises:
@@ -151,7 +151,7 @@ def _digits(name: str, written: syntax.FunctionCall) -> int | None:
     return int(text)
 
 
-def _no_row_time(binder: ExpressionBinder, written: syntax.FunctionCall) -> Refusal:
+def _no_row_time(binder: ClauseBinder, written: syntax.FunctionCall) -> Refusal:
     name = _name(written)
     return refusal(
         "E327",

@@ -46,7 +46,7 @@ from fsql.compiler.sqltypes import DATE, INTEGER_RANGES, STRING, Kind
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from fsql.compiler.binder.expressions.expression import ExpressionBinder
+    from fsql.compiler.binder.expressions.clause import ClauseBinder
     from fsql.compiler.functions.documents import Documents
     from fsql.compiler.functions.signature import Function
 
@@ -77,7 +77,7 @@ def _bound_help(written: syntax.FunctionCall, name: str) -> str | None:
     )
 
 
-def bind_scalar(binder: ExpressionBinder, written: syntax.FunctionCall, name: str) -> Expression:
+def bind_scalar(binder: ClauseBinder, written: syntax.FunctionCall, name: str) -> Expression:
     """Bind a call of a scalar function.
 
     Raises:
@@ -117,7 +117,7 @@ def bind_scalar(binder: ExpressionBinder, written: syntax.FunctionCall, name: st
 
 
 def _unquoted(
-    binder: ExpressionBinder, function: Function, arguments: list[Expression]
+    binder: ClauseBinder, function: Function, arguments: list[Expression]
 ) -> Expression | None:
     """Return JSON_STRING of a value that is, or has in it, a document; None for other calls."""
     if function.name != "json_string" or len(arguments) != 1:
@@ -128,7 +128,7 @@ def _unquoted(
 
 
 def _bind_arguments(
-    binder: ExpressionBinder, function: Function, written: syntax.FunctionCall, name: str
+    binder: ClauseBinder, function: Function, written: syntax.FunctionCall, name: str
 ) -> list[Expression]:
     """Return the bound arguments of a call.
 
@@ -259,9 +259,7 @@ def _all_texts(arguments: Sequence[Expression]) -> bool:
     return all(argument.type.kind in {Kind.STRING, Kind.NULL} for argument in arguments)
 
 
-def bind_argument(
-    binder: ExpressionBinder, argument: syntax.Expression | syntax.Star
-) -> Expression:
+def bind_argument(binder: ClauseBinder, argument: syntax.Expression | syntax.Star) -> Expression:
     """Return a bound argument of a function that takes no `*`.
 
     Raises:
@@ -282,7 +280,7 @@ _BARE_WORDS: Final = frozenset({"unit", "form"})
 
 
 def _quote_word(
-    binder: ExpressionBinder,
+    binder: ClauseBinder,
     function: Function,
     index: int,
     argument: syntax.Expression | syntax.Star,

@@ -19,7 +19,7 @@ from fsql.compiler.functions.time_zones import zone_name, zone_names
 from fsql.compiler.sqltypes import TIMESTAMP, Kind, SqlType, instants
 
 if TYPE_CHECKING:
-    from fsql.compiler.binder.expressions.expression import ExpressionBinder
+    from fsql.compiler.binder.expressions.clause import ClauseBinder
     from fsql.compiler.text.source import Span
 
 
@@ -75,7 +75,7 @@ def bound_zone(text: str, span: Span, code: str) -> str:
     return name
 
 
-def bind_at_time_zone(binder: ExpressionBinder, written: syntax.AtTimeZone) -> Expression:
+def bind_at_time_zone(binder: ClauseBinder, written: syntax.AtTimeZone) -> Expression:
     """Bind `at AT TIME ZONE zone`: the local time of an instant, or the instant of a local time.
 
     Raises:

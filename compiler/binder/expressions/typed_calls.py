@@ -34,7 +34,7 @@ from fsql.compiler.sqltypes import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from fsql.compiler.binder.expressions.expression import ExpressionBinder
+    from fsql.compiler.binder.expressions.clause import ClauseBinder
     from fsql.compiler.sqltypes import SqlType
     from fsql.compiler.text.source import Span
 
@@ -113,9 +113,7 @@ def _with_form(name: str, value: Expression, span: Span, written: str) -> Expres
     return call("lower", call("hex", value)) if form == "hex" else call("to_base64", value)
 
 
-def regexp_match(
-    _binder: ExpressionBinder, placed: Sequence[tuple[Expression, Span]]
-) -> Expression:
+def regexp_match(_binder: ClauseBinder, placed: Sequence[tuple[Expression, Span]]) -> Expression:
     """Return the groups of the first match, or the match if the pattern has no groups; NULL without a match.
 
     Raises:

@@ -22,7 +22,7 @@ from fsql.compiler.functions.table import FUNCTIONS
 from fsql.compiler.sqltypes import BIGINT, STRING, STRUCTURED, TIMESTAMP, Kind
 
 if TYPE_CHECKING:
-    from fsql.compiler.binder.expressions.expression import ExpressionBinder
+    from fsql.compiler.binder.expressions.clause import ClauseBinder
     from fsql.compiler.expression import Expression
     from fsql.compiler.text.source import Span
 
@@ -41,7 +41,7 @@ _OF_DAYS: Final = frozenset({Kind.DATE, Kind.TIMESTAMP})
 _ONE: Final = Literal(BIGINT, nullable=False, value=1)
 
 
-def bind_extract(binder: ExpressionBinder, written: syntax.Extract) -> Expression:
+def bind_extract(binder: ClauseBinder, written: syntax.Extract) -> Expression:
     """Bind `EXTRACT(YEAR FROM t)`: YEAR(t)."""
     if written.unit not in FIELDS:
         raise refusal(
@@ -74,7 +74,7 @@ def check_field(field: str, kind: Kind, span: Span) -> None:
         raise refusal("E405", f"a field of an INTERVAL of {of} is {', '.join(fields)}", span)
 
 
-def bind_round_time(binder: ExpressionBinder, written: syntax.RoundTime) -> Expression:
+def bind_round_time(binder: ClauseBinder, written: syntax.RoundTime) -> Expression:
     """Bind `FLOOR(t TO unit)` and `CEIL(t TO unit)`; the result of a DATE is a DATE, of a TIME a TIME."""
     name = "date_trunc" if written.direction == "FLOOR" else "date_ceil"
     operand = binder.bind(written.operand)
@@ -121,7 +121,7 @@ def _years(number: int) -> Literal:
     return Literal(BIGINT, nullable=False, value=int(number))
 
 
-def bind_array(binder: ExpressionBinder, array: syntax.ArrayConstructor) -> Expression:
+def bind_array(binder: ClauseBinder, array: syntax.ArrayConstructor) -> Expression:
     """Bind `ARRAY[a, b]`."""
     if not array.items:
         raise refusal(
@@ -143,7 +143,7 @@ def bind_array(binder: ExpressionBinder, array: syntax.ArrayConstructor) -> Expr
     return call("array", *elements)
 
 
-def bind_map(binder: ExpressionBinder, written: syntax.MapConstructor) -> Expression:
+def bind_map(binder: ClauseBinder, written: syntax.MapConstructor) -> Expression:
     """Bind `MAP['a', 1, 'b', 2]`: the map made of an array of entries."""
     if not written.items:
         raise refusal("E206", "the empty map has no type", written.span)
@@ -175,7 +175,7 @@ def bind_map(binder: ExpressionBinder, written: syntax.MapConstructor) -> Expres
     return call("map_from_entries", entries)
 
 
-def bind_subscript(binder: ExpressionBinder, subscript: syntax.Subscript) -> Expression:
+def bind_subscript(binder: ClauseBinder, subscript: syntax.Subscript) -> Expression:
     """Bind `a[i]`: the element at an ordinal from 1, or the value of a key; NULL if it does not exist."""
     operand, index = binder.bind(subscript.operand), binder.bind(subscript.index)
     if operand.type.kind not in {Kind.ARRAY, Kind.MAP}:
@@ -199,7 +199,7 @@ def bind_subscript(binder: ExpressionBinder, subscript: syntax.Subscript) -> Exp
     return made
 
 
-def bind_trim(binder: ExpressionBinder, trim: syntax.Trim) -> Expression:
+def bind_trim(binder: ClauseBinder, trim: syntax.Trim) -> Expression:
     """Bind `TRIM(LEADING 'x' FROM s)`."""
     name = {"BOTH": "trim", "LEADING": "ltrim", "TRAILING": "rtrim"}[trim.side]
     operands = [binder.bind(trim.operand)]

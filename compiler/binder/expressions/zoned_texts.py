@@ -19,7 +19,7 @@ from fsql.compiler.sqltypes import INT, INTEGER_RANGES, STRING, TIMESTAMP, UBIGI
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from fsql.compiler.binder.expressions.expression import ExpressionBinder
+    from fsql.compiler.binder.expressions.clause import ClauseBinder
     from fsql.compiler.functions.time_patterns import Family
     from fsql.compiler.text.source import Span
 
@@ -81,9 +81,7 @@ def _has_zone(family: Family, pattern: Expression) -> bool:
     return pattern_of(family, pattern.value).has_zone
 
 
-def to_timestamp_ltz(
-    binder: ExpressionBinder, placed: Sequence[tuple[Expression, Span]]
-) -> Expression:
+def to_timestamp_ltz(binder: ClauseBinder, placed: Sequence[tuple[Expression, Span]]) -> Expression:
     """Return TO_TIMESTAMP_LTZ(n, 0 or 3): the instant of seconds or milliseconds since 1970; also for text.
 
     Raises:
@@ -111,7 +109,7 @@ def to_timestamp_ltz(
     return in_zone(local, "UTC" if _pattern_has_zone(local) else zone, binder.zone)
 
 
-def convert_tz(binder: ExpressionBinder, placed: Sequence[tuple[Expression, Span]]) -> Expression:
+def convert_tz(binder: ClauseBinder, placed: Sequence[tuple[Expression, Span]]) -> Expression:
     """Return CONVERT_TZ(text, from, to): the local time in another zone as text, NULL if it is not a time.
 
     That of a TIMESTAMP is a TIMESTAMP.

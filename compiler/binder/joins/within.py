@@ -16,8 +16,7 @@ from fsql.compiler.sqltypes import INTERVAL
 
 if TYPE_CHECKING:
     from fsql.compiler import syntax
-    from fsql.compiler.binder.from_clause import FromResult
-    from fsql.compiler.binder.relation import Relation
+    from fsql.compiler.binder.relation import FromResult, Relation
     from fsql.compiler.text.source import Span
 
 

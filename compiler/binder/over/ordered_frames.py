@@ -17,10 +17,10 @@ from fsql.compiler.sqltypes import BIGINT, NUMERIC, Kind
 
 if TYPE_CHECKING:
     from fsql.compiler import syntax
-    from fsql.compiler.binder.expressions.expression import ExpressionBinder
+    from fsql.compiler.binder.expressions.clause import ClauseBinder
 
 
-def bind_frame(binder: ExpressionBinder, window: syntax.WindowSpecification) -> OrderedFrame | None:
+def bind_frame(binder: ClauseBinder, window: syntax.WindowSpecification) -> OrderedFrame | None:
     """Return the frame of a window; None if there is neither a frame nor an order.
 
     Raises:
@@ -45,7 +45,7 @@ def bind_frame(binder: ExpressionBinder, window: syntax.WindowSpecification) -> 
 
 
 def _bind_edge(
-    binder: ExpressionBinder, frame: syntax.Frame, bound: syntax.FrameBound
+    binder: ClauseBinder, frame: syntax.Frame, bound: syntax.FrameBound
 ) -> FrameEdge | None:
     if bound.offset is None:
         return FrameEdge() if bound.side == "CURRENT ROW" else None

@@ -30,7 +30,7 @@ from fsql.compiler.sqltypes import BIGINT
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from fsql.compiler.binder.subqueries.scalar_subquery import SubqueryCollector
+    from fsql.compiler.binder.expressions.clause import ClauseBinder, Subqueries
     from fsql.compiler.bound.source_spans import SourceSpans
     from fsql.compiler.logical import OrderKey
     from fsql.compiler.text.source import Span
@@ -47,7 +47,7 @@ class RunningCollector:
     windows: tuple[syntax.NamedWindow, ...]
     source_spans: SourceSpans
     append_only: bool
-    subqueries: SubqueryCollector
+    subqueries: Subqueries
     within: tuple[Expression, ...] = ()
     calls: dict[RunningCall, int] = field(default_factory=dict)
     ranks: dict[RankCall, tuple[int, Span]] = field(default_factory=dict)
@@ -55,7 +55,7 @@ class RunningCollector:
     order_spans: dict[Expression, Span] = field(default_factory=dict)
     first_span: Span | None = None
 
-    def bind(self, binder: ExpressionBinder, written: syntax.FunctionCall) -> Expression:
+    def bind(self, binder: ClauseBinder, written: syntax.FunctionCall) -> Expression:
         """Return the placeholder for a running aggregate.
 
         Raises:
@@ -107,7 +107,7 @@ class RunningCollector:
 
     def _relative_rank(
         self,
-        inner: ExpressionBinder,
+        inner: ClauseBinder,
         written: syntax.FunctionCall,
         window: syntax.WindowSpecification,
         partition: tuple[Expression, ...],
@@ -132,7 +132,7 @@ class RunningCollector:
 
     def _aggregate(
         self,
-        inner: ExpressionBinder,
+        inner: ClauseBinder,
         written: syntax.FunctionCall,
         window: syntax.WindowSpecification,
         rows: tuple[tuple[Expression, ...], Expression | None, tuple[OrderKey, ...]],
@@ -180,9 +180,7 @@ class RunningCollector:
             value = value_in_order(value, own)
         return complete_value(inner, written, value)
 
-    def _order(
-        self, binder: ExpressionBinder, window: syntax.WindowSpecification
-    ) -> Expression | None:
+    def _order(self, binder: ClauseBinder, window: syntax.WindowSpecification) -> Expression | None:
         """Return the expression by which rows ascend; None if there is none, or several."""
         if not window.order_by or not ascends(window):
             return None

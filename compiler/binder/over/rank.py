@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from fsql.compiler import syntax
-    from fsql.compiler.binder.expressions.expression import ExpressionBinder
+    from fsql.compiler.binder.expressions.clause import ClauseBinder
     from fsql.compiler.expression import Expression
 
 
-def bind_order(binder: ExpressionBinder, items: Sequence[syntax.OrderItem]) -> tuple[OrderKey, ...]:
+def bind_order(binder: ClauseBinder, items: Sequence[syntax.OrderItem]) -> tuple[OrderKey, ...]:
     """Return the keys of an ORDER BY; by default NULL is last if ascending, and first if descending.
 
     Raises:

@@ -28,12 +28,12 @@ from fsql.compiler.sqltypes import BOOLEAN
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from fsql.compiler.binder.expressions.expression import ExpressionBinder
+    from fsql.compiler.binder.expressions.clause import ClauseBinder
 
 
 def bind_lag(
-    binder: ExpressionBinder,
-    arguments: ExpressionBinder,
+    binder: ClauseBinder,
+    arguments: ClauseBinder,
     written: syntax.FunctionCall,
     name: str,
     run: Callable[[OverCall], Expression],
@@ -82,7 +82,7 @@ def bind_lag(
     return make_case([(exists, value)], default)
 
 
-def nth_value(arguments: ExpressionBinder, written: syntax.FunctionCall) -> AggregateCall:
+def nth_value(arguments: ClauseBinder, written: syntax.FunctionCall) -> AggregateCall:
     """Return the aggregate of NTH_VALUE.
 
     Raises:
@@ -95,7 +95,7 @@ def nth_value(arguments: ExpressionBinder, written: syntax.FunctionCall) -> Aggr
 
 
 def _one_value(
-    arguments: ExpressionBinder,
+    arguments: ClauseBinder,
     value: Expression,
     written: syntax.FunctionCall,
     function: AggregateFunction = AggregateFunction.FIRST_VALUE,

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
     from fsql.compiler.binder.context import Context
     from fsql.compiler.binder.ddl.declared_functions import Functions
+    from fsql.compiler.binder.expressions.clause import ClauseBinder
     from fsql.compiler.bound.source_spans import SourceSpans
     from fsql.compiler.expression import Expression
     from fsql.compiler.planner.grouping import AggregateSpec
@@ -292,11 +293,11 @@ def _select_over_unnest(
             )
 
 
-def _conditions(binder: ExpressionBinder, condition: syntax.Expression | None) -> list[Expression]:
+def _conditions(binder: ClauseBinder, condition: syntax.Expression | None) -> list[Expression]:
     return [] if condition is None else [binder.bind_condition_and_check_size(condition)]
 
 
-def _keys(select: syntax.Select, binder: ExpressionBinder, items: Sequence[Item]) -> list[Key]:
+def _keys(select: syntax.Select, binder: ClauseBinder, items: Sequence[Item]) -> list[Key]:
     """Return the keys by which the elements are grouped; DISTINCT groups by all select items."""
     keys = [bind_key(binder, element, items) for element in select.group_by or ()]
     if not select.distinct:

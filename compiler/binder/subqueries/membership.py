@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from fsql.compiler.binder.context import Context
-    from fsql.compiler.binder.expressions.expression import ExpressionBinder
+    from fsql.compiler.binder.expressions.clause import ClauseBinder
     from fsql.compiler.binder.relation import Relation
     from fsql.compiler.binder.subqueries.subquery import Subquery
     from fsql.compiler.expression import Expression
@@ -70,7 +70,7 @@ def join_test(
     relation: Relation,
     test: Test,
     subquery: Subquery,
-    binder: ExpressionBinder,
+    binder: ClauseBinder,
     context: Context,
     *,
     changes: bool,
@@ -137,7 +137,7 @@ def operator_name(test: Test) -> str:
 
 
 def pair_values(
-    test: Test, subquery: Subquery, binder: ExpressionBinder
+    test: Test, subquery: Subquery, binder: ClauseBinder
 ) -> list[tuple[Expression, Expression]]:
     """Return the pairs of a value that is compared and the subquery's item, of one type; none for EXISTS.
 

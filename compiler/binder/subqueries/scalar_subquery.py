@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from fsql.compiler.binder.context import Context
-    from fsql.compiler.binder.expressions.expression import ExpressionBinder
+    from fsql.compiler.binder.expressions.clause import ClauseBinder
     from fsql.compiler.binder.relation import Relation
     from fsql.compiler.binder.subqueries.subquery import Subquery
     from fsql.compiler.expression import Expression
@@ -117,7 +117,7 @@ class SubqueryCollector:
 
     def bind_test(
         self,
-        binder: ExpressionBinder,
+        binder: ClauseBinder,
         written: syntax.InSubquery | syntax.Exists | syntax.QuantifiedComparison,
     ) -> Expression:
         """Return the value of IN or EXISTS, or of a comparison with ANY or ALL.

@@ -30,7 +30,7 @@ from fsql.compiler.sqltypes import BIGINT, INTERVAL, Kind, array_of, row_of
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from fsql.compiler.binder.expressions.expression import ExpressionBinder
+    from fsql.compiler.binder.expressions.clause import ClauseBinder
     from fsql.compiler.expression import Expression
     from fsql.compiler.text.source import Span
 
@@ -41,7 +41,7 @@ _ZERO: Final = Literal(BIGINT, nullable=False, value=0)
 _ONE: Final = Literal(BIGINT, nullable=False, value=1)
 
 
-def bind_arrays(binder: ExpressionBinder, unnest: syntax.Unnest) -> Expression:
+def bind_arrays(binder: ClauseBinder, unnest: syntax.Unnest) -> Expression:
     """Return the array whose elements UNNEST returns.
 
     Raises:
@@ -56,7 +56,7 @@ def bind_arrays(binder: ExpressionBinder, unnest: syntax.Unnest) -> Expression:
     return _side_by_side(indexes, arrays)
 
 
-def number_elements(array: Expression, binder: ExpressionBinder, span: Span) -> Expression:
+def number_elements(array: Expression, binder: ClauseBinder, span: Span) -> Expression:
     """Return the array of rows that consist of an element and its position, from 1."""
     length = call("coalesce", call("cardinality", array), _ZERO)
     indexes = call("sequence", _ONE, length, _ONE)
@@ -84,7 +84,7 @@ def _side_by_side(indexes: Expression, arrays: Sequence[Expression]) -> Expressi
     )
 
 
-def _bind_array(binder: ExpressionBinder, written: syntax.Expression) -> Expression:
+def _bind_array(binder: ClauseBinder, written: syntax.Expression) -> Expression:
     """Return one array; for a map, that of its entries.
 
     Raises:
@@ -101,7 +101,7 @@ def _bind_array(binder: ExpressionBinder, written: syntax.Expression) -> Express
     return call("map_entries", array) if array.type.kind is Kind.MAP else array
 
 
-def bind_series(binder: ExpressionBinder, written: syntax.TableFunction) -> Expression:
+def bind_series(binder: ClauseBinder, written: syntax.TableFunction) -> Expression:
     """Return the array of `GENERATE_SERIES(from, to [, step])`; the step is 1 unless it is given.
 
     Times have a constant INTERVAL as the step.
@@ -131,7 +131,7 @@ def bind_series(binder: ExpressionBinder, written: syntax.TableFunction) -> Expr
 
 
 def _series_of_times(
-    bounds: Sequence[Expression], written: syntax.TableFunction, binder: ExpressionBinder
+    bounds: Sequence[Expression], written: syntax.TableFunction, binder: ClauseBinder
 ) -> Expression | None:
     """Return the array of the times from one to another, None for other arguments.
 
