@@ -19,6 +19,7 @@ exact: integers of any size, sums of DOUBLE that are not rounded, multisets of v
 |          |                                          |                   | ORDER BY                         |
 | set      | the same; weights do not show            | remove the values | DISTINCT                         |
 | sequence | the rows in the total order              | none              | FIRST, LAST, arrays, Python      |
+| points   | four points, ties by the total order     | none              | M4                               |
 
 Combining the partial of an idempotent aggregate twice changes nothing.
 """
@@ -70,7 +71,7 @@ ALGEBRAS: Final[Mapping[AggregateFunction, Algebra]] = {
     **dict.fromkeys((_F.MIN, _F.MAX), _EXTREME),
     **dict.fromkeys((_F.MODE, _F.PERCENTILE_CONT, _F.PERCENTILE_DISC), _MULTISET),
     **dict.fromkeys((_F.FIRST_VALUE, _F.LAST_VALUE, _F.ARRAY_AGG), _SEQUENCE),
-    **dict.fromkeys((_F.PYTHON, _F.MATCH_RECOGNIZE), _SEQUENCE),
+    **dict.fromkeys((_F.PYTHON, _F.MATCH_RECOGNIZE, _F.M4), _SEQUENCE),
 }
 """The algebra of each function over all values in the total order: without DISTINCT and ORDER BY."""
 
@@ -80,6 +81,8 @@ def algebra_of(call: AggregateCall) -> Algebra:
     algebra = ALGEBRAS[call.function]
     if algebra is _EXTREME and call.type.kind is not Kind.DOUBLE and call.type.contains(*FLOATING):
         # Of values that differ in the sign of a zero within them, the one that came last is the result.
+        return _SEQUENCE
+    if call.by_position:
         return _SEQUENCE
     if call.function in {_F.FIRST_VALUE, _F.LAST_VALUE} and call.directions:
         return _EXTREME

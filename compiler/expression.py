@@ -188,6 +188,7 @@ class AggregateFunction(enum.Enum):
     MODE = "MODE"
     PERCENTILE_CONT = "PERCENTILE_CONT"
     PERCENTILE_DISC = "PERCENTILE_DISC"
+    M4 = "M4"
     MATCH_RECOGNIZE = "MATCH_RECOGNIZE"
     PYTHON = "PYTHON"
 
@@ -229,6 +230,11 @@ class AggregateCall(Node):
     running aggregate only, has the measures of the matches of `pattern` that its last row decides, in their
     order; NULL if it decides none.
 
+    With `by_position`, rows that tie by `directions` are in the total order.  M4 is over points, their values
+    and, in `others`, their times: the first, the last, the least and the greatest one, or with a `chart`
+    those of each of its columns, in the order of the line.  Points whose value or time is NULL or not finite
+    are ignored.
+
     PYTHON has the accumulator of the function that is called `python` in plans, over one argument, the row of
     them if the function takes several.  The rows are accumulated in the total order, or `in_value_order`, as
     they are if rows are removed.
@@ -246,6 +252,10 @@ class AggregateCall(Node):
     pattern: RowPattern | None = None
     python: str | None = None
     in_value_order: bool = False
+    by_position: bool = False
+    chart: tuple[int, ...] | None = None
+    """Of M4: the time at which the chart begins and that at which it ends, as integers of the type of times,
+    its width in pixels, and its height; without a height, points have their times and values."""
 
     @property
     def arguments(self) -> tuple[Expression, ...]:

@@ -63,7 +63,7 @@ _FORMER_NAMES: Final[Mapping[tuple[type[Node], str], str]] = {(OverCall, "delay"
 _LATER_FIELDS: Final = frozenset(
     {
         *("row_time", "idle_us", "hot_keys", "by_position", "once", "condition", "right_first"),
-        *("unavailable", "marks", "whole", "compared", "replaced", "counted_below"),
+        *("unavailable", "marks", "whole", "compared", "replaced", "counted_below", "shown_us"),
     }
 )
 """Fields that operators and tables got later: plans without them keep their ids."""

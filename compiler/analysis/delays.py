@@ -101,6 +101,14 @@ def delay_us(plan: Plan, column: int) -> int:
     return distance.behind_us
 
 
+def closing_delay_us(plan: WindowAggregate | Rank) -> int:
+    """Return how long after their ends the windows of `plan` close."""
+    if isinstance(plan, WindowAggregate) and plan.shown_us is not None:
+        return plan.shown_us
+    assert plan.window_end is not None
+    return delay_us(plan.input, plan.window_end)
+
+
 def join_delay_us(join: Join) -> int:
     """Return the delay of the watermark that decides which pairs of a join with a time range are too late."""
     if join.time_range is None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from fsql.compiler.analysis.delays import delay_us
+from fsql.compiler.analysis.delays import closing_delay_us
 from fsql.compiler.expression import (
     AggregateCall,
     Call,
@@ -170,7 +170,7 @@ class _Attempt:
     def _late(self, plan: WindowAggregate, row: Row) -> bool:
         end = row[plan.window_end]
         assert isinstance(end, int)
-        delay = delay_us(plan.input, plan.window_end)
+        delay = closing_delay_us(plan)
         return self._time >= close_time(end, delay, grain_us(plan.input))
 
     def _children(

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from fsql.compiler.analysis.delays import delay_us
+from fsql.compiler.analysis.delays import closing_delay_us
 from fsql.compiler.analysis.properties import Bound, window_columns
 from fsql.compiler.expression import ColumnRef
 from fsql.compiler.functions.time_zones import zone_of
@@ -90,7 +90,7 @@ def _window_delays(plan: WindowAggregate) -> Delays:
     end = bounds[plan.window_end]
     if end is None or end.bound is not Bound.END:
         return _NONE
-    delay = delay_us(plan.input, plan.window_end)
+    delay = closing_delay_us(plan)
     found: dict[int, int] = {}
     for index, key in enumerate(plan.keys):
         column = bounds[key.index] if isinstance(key, ColumnRef) else None

@@ -202,7 +202,11 @@ class FromBinder:
                 plan = self.bind_query(written.query, self.context)
                 return FromResult(apply_alias(relation_of(plan, None), written.alias))
             case syntax.TableFunction():
-                return FromResult(bind_table_function(written, self.context, self.bind_query))
+                return FromResult(
+                    bind_table_function(
+                        written, self.context, self.bind_query, changes=self.changes
+                    )
+                )
             case syntax.Joined():
                 return self._bind_joined(written)
             case syntax.MatchRecognize(input=rows):

@@ -18,6 +18,7 @@ from fsql.compiler.binder.relation import Relation, apply_alias, relation_of
 from fsql.compiler.binder.report import not_implemented, refusal
 from fsql.compiler.binder.subqueries.lateral import gives_elements, unnest
 from fsql.compiler.binder.tables import bind_table_argument
+from fsql.compiler.binder.windows.line_chart import M4, bind_line_chart, is_m4
 from fsql.compiler.binder.windows.session import assign_sessions, partition_of_table
 from fsql.compiler.binder.windows.window import assign_windows, read_window_call
 from fsql.compiler.binder.windows.window_gaps import warn_of_gaps
@@ -29,9 +30,11 @@ if TYPE_CHECKING:
 
 
 def bind_table_function(
-    written: syntax.TableFunction, context: Context, bind_query: QueryBinder
+    written: syntax.TableFunction, context: Context, bind_query: QueryBinder, *, changes: bool
 ) -> Relation:
     """Return the relation of a table function in FROM: elements of an array, windows or changes.
+
+    `changes` states whether the SELECT ends with EMIT CHANGES.
 
     Raises:
         Refusal: E2xx to E4xx.
@@ -47,6 +50,9 @@ def bind_table_function(
         rows = bind_table_argument(table, context, bind_query)
         make = to_changelog if function == TO_CHANGELOG else from_changelog
         return apply_alias(make(rows, given, context), written.alias)
+    if is_m4(written):
+        chart = bind_line_chart(written, context, bind_query, changes=changes)
+        return apply_alias(chart, written.alias)
     zone = context.zone
     call = read_window_call(written.name, written.arguments, written.span, zone, in_from=True)
     warn_of_gaps(call, written.span, context.report)
@@ -98,5 +104,5 @@ def _check_place(written: syntax.TableFunction) -> None:
             written.span,
             help="write ROW_NUMBER() OVER (ORDER BY at) AS n in a SELECT from it",
         )
-    if written.lateral and (name.upper() in WINDOW_FUNCTIONS or changelog_function(written)):
+    if written.lateral and (name.upper() in {*WINDOW_FUNCTIONS, M4} or changelog_function(written)):
         raise not_implemented("LATERAL of a function over a whole table", written.span)

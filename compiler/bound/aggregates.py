@@ -33,6 +33,8 @@ COLLECTING: Final = frozenset(
 
 def needs_total_order(aggregate: AggregateCall) -> bool:
     """Return whether the aggregate depends on the total order of its rows, and cannot be retracted."""
+    if aggregate.by_position or aggregate.function is AggregateFunction.M4:
+        return True
     return aggregate.function in COLLECTING and not (aggregate.directions or aggregate.distinct)
 
 

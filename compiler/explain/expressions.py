@@ -101,6 +101,7 @@ def aggregate_text(call: AggregateCall, names: Sequence[str]) -> str:
             for key, (descending, nulls_first) in zip(others, call.directions, strict=True)
         ]
         parts.append(f" ORDER BY {', '.join(keys)}")
+        parts += [", position"] if call.by_position else []
     else:
         parts += [f", {other}" for other in others]
     if call.function is AggregateFunction.FIRST_VALUE and call.parameter is not None:
@@ -114,6 +115,11 @@ def aggregate_text(call: AggregateCall, names: Sequence[str]) -> str:
         parts.append(f", {call.parameter}")
     if call.ignore_nulls:
         parts.append(" IGNORE NULLS")
+    if call.chart is not None:
+        time = call.others[0].type
+        start, end, *pixels = call.chart
+        bounds = [literal_text(each, time) for each in (start, end)]
+        parts += [f", {each}" for each in (*bounds, *(size for size in pixels if size))]
     return f"{call.function.value}({''.join(parts)})"
 
 

@@ -235,7 +235,10 @@ def _group_parts(
             )
             if isinstance(plan, logical.Aggregate):
                 return parts
-            end = Part("closes_at", "closes at", column_text(names, plan.window_end))
+            closes = column_text(names, plan.window_end)
+            if plan.shown_us is not None:
+                closes += f" + {interval_text(plan.shown_us)}, when it is not shown any more"
+            end = Part("closes_at", "closes at", closes)
             return *parts, end, Part("final", "final", plan.final)
 
 

@@ -19,6 +19,7 @@ from fsql.compiler.sqltypes import (
     SqlType,
     array_of,
     decimal_type,
+    row_of,
 )
 
 if TYPE_CHECKING:
@@ -51,6 +52,8 @@ AGGREGATES: Final[Mapping[str, AggregateFunction]] = {
     "MIN_BY": _F.FIRST_VALUE,
     "ARG_MAX": _F.FIRST_VALUE,
     "MAX_BY": _F.FIRST_VALUE,
+    "ARG_MIN_LAST": _F.LAST_VALUE,
+    "ARG_MAX_LAST": _F.LAST_VALUE,
     "STRING_AGG": _F.ARRAY_AGG,
     "LISTAGG": _F.ARRAY_AGG,
     "COLLECT_LIST": _F.ARRAY_AGG,
@@ -69,6 +72,11 @@ AGGREGATES: Final[Mapping[str, AggregateFunction]] = {
 }
 """The aggregate functions by their names in SQL; some names are synonyms."""
 
+LAST_OF_TIES: Final = frozenset({"ARG_MIN_LAST", "ARG_MAX_LAST"})
+"""The names of LAST_VALUE with ORDER BY that take the last of rows that tie, in the total order."""
+NOT_RUNNING: Final = LAST_OF_TIES | {"M4"}
+"""The names of aggregates that are not computed over frames."""
+
 _MEASURED: Final = frozenset({Kind.INT, Kind.BIGINT, Kind.DOUBLE})
 TAKES: Final[Mapping[AggregateFunction, str]] = {
     **dict.fromkeys(AggregateFunction, "a number"),
@@ -76,6 +84,7 @@ TAKES: Final[Mapping[AggregateFunction, str]] = {
     **dict.fromkeys((_F.BIT_AND, _F.BIT_OR, _F.BIT_XOR), "an integer"),
     **dict.fromkeys((_F.ARRAY_AGG, _F.FIRST_VALUE, _F.LAST_VALUE, _F.PERCENTILE_DISC), "any type"),
     _F.COUNT: "any type, or *",
+    _F.M4: "a number",
 }
 """What each aggregate takes, for messages."""
 SHOWS_VALUES: Final = frozenset(
@@ -142,6 +151,8 @@ def aggregate_result(function: AggregateFunction, argument: SqlType | None) -> S
             return argument if argument in {INT, BIGINT, UBIGINT} else None
         case AggregateFunction.MIN | AggregateFunction.MAX | AggregateFunction.MODE:
             return None if argument.kind in STRUCTURED else argument
+        case _F.M4:
+            return argument if argument.kind in _MEASURED else None
         case _F.SUM | _F.AVG:
             return _sum_or_average(function, argument)
         case _:
@@ -159,6 +170,23 @@ def _sum_or_average(function: AggregateFunction, argument: SqlType) -> SqlType |
         return decimal_type(DECIMAL_DIGITS_MAX, scale)
     whole = function is AggregateFunction.SUM and argument.kind is not Kind.DOUBLE
     return BIGINT if whole else DOUBLE
+
+
+_POINTS: Final = ("first", "last", "least", "greatest")
+
+
+def points_type(value: SqlType, time: SqlType, chart: tuple[int, ...] | None) -> SqlType:
+    """Return the type of M4: the row of the four points, or the array of those of a chart.
+
+    >>> str(points_type(DOUBLE, BIGINT, (0, 100, 10, 0)))
+    'ARRAY<ROW<at BIGINT, value DOUBLE>>'
+    """
+    if chart is None:
+        parts = (("at", time), ("value", value))
+        return row_of((f"{point}_{part}", kind) for point in _POINTS for part, kind in parts)
+    pixels = chart[3] > 0
+    fields = (("x", INT), ("y", INT)) if pixels else (("at", time), ("value", value))
+    return array_of(row_of(fields))
 
 
 _UNDEFINED: Final = frozenset({_F.VAR_SAMP, _F.STDDEV_SAMP, *OF_TWO})

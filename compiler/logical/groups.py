@@ -83,7 +83,9 @@ class WindowAggregate(Plan):
     (`delays`).  A row after that position is late: it is dropped here and counted, never an error.
     With `final`, the group's row is emitted once, at that position; ties are ordered by their own columns.
     Otherwise the groups are updating, as in `Aggregate`, until the window closes, which only frees the
-    state.  With `counted_below`, `CountLateRows` below it counts the late rows.
+    state.  With `counted_below`, `CountLateRows` below it counts the late rows.  With `shown_us`, a multiple
+    of the grain, a window closes this long after its end, whatever the delay of the column: rows are late
+    when it is not shown any more.
     Output: keys, aggregates.  Path: `(least scan number below,)`.
     """
 
@@ -95,6 +97,7 @@ class WindowAggregate(Plan):
     window_end: int
     final: bool
     counted_below: bool = False
+    shown_us: int | None = None
 
     @cached_property
     def schema(self) -> Schema:

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fsql.compiler.analysis.delays import delay_us
+from fsql.compiler.analysis.delays import closing_delay_us
 from fsql.compiler.analysis.slices import slicing_of
 from fsql.compiler.expression import ColumnRef
 from fsql.compiler.graph import (
@@ -92,7 +92,7 @@ def _lower_slices(draft: Draft, plan: WindowAggregate, slicing: Slicing, rows: i
         rows = _lower_between(draft, each, rows)
     closing = SliceClosing(
         plan.window_end,
-        delay_us(plan.input, plan.window_end),
+        closing_delay_us(plan),
         grain_us(plan.input),
         len(plan.input.schema),
         windows.slide_us,
@@ -146,7 +146,7 @@ def lower_closing(
     Return when windows close, and the vertex of the rows on time.
     """
     origin = type(plan).__name__
-    closing = Closing(window_end, delay_us(plan.input, window_end), grain_us(plan.input))
+    closing = Closing(window_end, closing_delay_us(plan), grain_us(plan.input))
     if has_late_rows(plan):
         draft.add_late_port(plan, draft.add_after(Map(Late(closing)), rows, origin))
     return closing, draft.add_after(Map(OnTime(closing)), rows, origin)

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING
 
 from fsql.compiler import logical
 from fsql.compiler.expression import AggregateFunction, ColumnRef
-from fsql.compiler.functions.aggregates import aggregate_result
+from fsql.compiler.functions.aggregates import aggregate_result, points_type
 from fsql.compiler.functions.evaluate import fallible
 from fsql.compiler.functions.python_aggregates import registered_aggregate
 from fsql.compiler.logical import REACHED, FrameEnd, JoinKind, append_only, may_tie
@@ -327,13 +327,26 @@ def _aggregates(calls: Iterable[AggregateCall], below: Schema, *, append: bool) 
                 yield f"the accumulator of a function in Python is not a {call.type}"
             if not (append or call.in_value_order):
                 yield "a function in Python in the total order of input that changes"
+        elif call.function is AggregateFunction.M4:
+            yield from _points(call)
         elif call.type != aggregate_result(call.function, taken):
             yield f"{call.function.value} of {taken or '*'} is not a {call.type}"
-        for other in call.others:
-            yield from verify_expression(other, below)
-        ordered = call.directions or call.distinct
-        if call.function is AggregateFunction.ARRAY_AGG and not (append or ordered):
-            yield "ARRAY_AGG of input that changes"
+        yield from (each for other in call.others for each in verify_expression(other, below))
+        if _needs_order(call) and not append:
+            yield f"{call.function.value} in the total order of input that changes"
+
+
+def _needs_order(call: AggregateCall) -> bool:
+    """Return whether an aggregate other than one of Python goes by the total order of its rows."""
+    if call.function is AggregateFunction.ARRAY_AGG:
+        return not (call.directions or call.distinct)
+    return call.by_position or call.function is AggregateFunction.M4
+
+
+def _points(call: AggregateCall) -> Iterator[str]:
+    assert call.argument is not None
+    if call.type != points_type(call.argument.type, call.others[0].type, call.chart):
+        yield f"M4 of {call.argument.type} is not a {call.type}"
 
 
 def _row_pattern(

@@ -1,11 +1,7 @@
 """M4: the points of a line that decide its pixels.
 
-A chart of `width` pixels over `[start, end)` has a column for each pixel; a point at x is in column
-`floor(width * (x - start) / (end - start))`.  Of each column four points are kept: the first, the last, one
-of the least value and one of the greatest.  Contract: the line through the kept points, in their order,
-colours the same pixels as the line through all points, if the same mapping is used for both and pixels are
-not blended.  For a line between two columns joins the last point of one with the first of the next, and
-within a column every pixel between the least and the greatest value is crossed.  Points of one x keep their
+`runtime.kernels.accumulators.line_points` says which they are, for the aggregate M4 of SQL too, and why they
+suffice.  Here x is a number, and the points are chosen from rows that a page has; points of one x keep their
 order.
 
 The points at each side of the shown range are kept as well, so the line reaches the border.  Not promised:
@@ -19,6 +15,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
+
+from fsql.runtime.kernels.accumulators.line_points import points_of_runs
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -57,15 +55,4 @@ def _of_columns(x: Floats, y: Floats, start: float, end: float, width: int) -> I
         return np.empty(0, np.int64)
     columns = np.minimum(np.floor((x - start) * (width / (end - start))), width - 1)
     begins = np.flatnonzero(np.concatenate([[True], columns[1:] != columns[:-1]]))
-    ends = np.concatenate([begins[1:], [len(x)]]) - 1
-    numbers = np.repeat(np.arange(len(begins)), np.diff(np.append(begins, len(x))))
-    least = _firsts(y == np.minimum.reduceat(y, begins)[numbers], numbers)
-    greatest = _firsts(y == np.maximum.reduceat(y, begins)[numbers], numbers)
-    return np.concatenate([begins, ends, least, greatest])
-
-
-def _firsts(chosen: Mask, numbers: Indices) -> Indices:
-    """Return the first chosen index of each number; numbers ascend."""
-    found = np.flatnonzero(chosen)
-    own = numbers[found]
-    return found[np.concatenate([[True], own[1:] != own[:-1]])]
+    return np.concatenate(points_of_runs(begins, x, y))

@@ -341,6 +341,8 @@ class Ordered:
     @property
     def by_place(self) -> bool:
         """Return whether the result depends on the total order."""
+        if self.call.by_position or self.call.function is AggregateFunction.M4:
+            return True
         edges = {AggregateFunction.FIRST_VALUE, AggregateFunction.LAST_VALUE}
         return self.call.function in edges and not self.call.directions
 

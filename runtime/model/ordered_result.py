@@ -8,7 +8,8 @@ from functools import cmp_to_key, partial
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.expression import AggregateCall, AggregateFunction
-from fsql.runtime.model.value_order import order
+from fsql.runtime.model.line_points import line_points
+from fsql.runtime.model.value_order import as_key, order
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -38,6 +39,10 @@ def ordered_result(
     ]
     if call.distinct:
         rows = list({tuple(map(order, row)): row for row in rows}.values())
+    if call.function is _F.M4:
+        return line_points(call, [each for each in entries if each[1] > 0])
+    if call.by_position:
+        return _last_of_ties(call, entries)
     if by_place:
         return _edge(call, entries)
     if call.function is _F.REGR_COUNT:
@@ -90,6 +95,23 @@ def _edge(call: AggregateCall, entries: Sequence[tuple[Values, int, object]]) ->
         return None
     present.sort(key=lambda entry: entry[:2])
     return present[number - 1 if call.function is _F.FIRST_VALUE else -number][2]
+
+
+def _last_of_ties(call: AggregateCall, entries: Sequence[tuple[Values, int, object]]) -> Value:
+    """Return the value of the row that sorts last, of rows that tie the last one in the total order."""
+    rows = [
+        (place, order(row), row)
+        for row, weight, place in entries
+        if weight > 0 and row[0] is not None
+    ]
+    rows.sort(key=lambda entry: entry[:2])
+    sorted_rows = [row for *_, row in rows]
+    sorted_rows.sort(key=cmp_to_key(partial(_compare_keys, call)))
+    return as_key(sorted_rows[-1][0]) if sorted_rows else None
+
+
+def _compare_keys(call: AggregateCall, left: Values, right: Values) -> int:
+    return _compare(call, (None, *left[1:]), (None, *right[1:]))
 
 
 def _compare(call: AggregateCall, left: Values, right: Values) -> int:

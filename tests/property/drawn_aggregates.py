@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 F = AggregateFunction
 ORDERED: Final = frozenset({F.ARRAY_AGG, F.FIRST_VALUE, F.LAST_VALUE})
+DRAWN_FUNCTIONS: Final = [function for function in F if function is not F.M4]
+"""The functions of drawn plans; `test_m4` draws the calls of M4."""
 PERCENTILES: Final = frozenset({F.PERCENTILE_CONT, F.PERCENTILE_DISC})
 
 

@@ -27,7 +27,7 @@ from fsql.compiler.sqltypes import (
     array_of,
 )
 from fsql.runtime.ports import DeadLetter
-from fsql.tests.property.drawn_aggregates import drawn_call
+from fsql.tests.property.drawn_aggregates import DRAWN_FUNCTIONS, drawn_call
 from fsql.tests.property.expressions import PAIR, RECORD, random_expression
 from fsql.tests.property.time_order import drawn_over
 from fsql.tests.property.values import NOON, SECOND, first_never_null, random_value
@@ -148,7 +148,7 @@ class PlanMaker:
         """Return one or two aggregates over a schema; `single` as OVER and LATERAL take them."""
         calls: list[AggregateCall] = []
         while len(calls) < self.random.choice((1, 2)):
-            function = self.random.choice(list(AggregateFunction))
+            function = self.random.choice(DRAWN_FUNCTIONS)
             argument = None
             if function is not AggregateFunction.COUNT or self.random.random() < 0.5:
                 argument = self.expression(schema, self.random.choice(VALUE_TYPES))

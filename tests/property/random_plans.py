@@ -35,7 +35,7 @@ from fsql.compiler.sqltypes import (
     SqlType,
     array_of,
 )
-from fsql.tests.property.drawn_aggregates import drawn_call, whole_or_slice
+from fsql.tests.property.drawn_aggregates import DRAWN_FUNCTIONS, drawn_call, whole_or_slice
 from fsql.tests.property.expressions import in_set, random_expression
 from fsql.tests.property.time_order import drawn_over, event_times
 from fsql.tests.property.values import NOON, SECOND, first_never_null, random_value
@@ -273,7 +273,7 @@ class Plans:
     def aggregate(
         self, schema: Schema, *, append: bool = True, grouped: bool = True, single: bool = False
     ) -> AggregateCall:
-        function = self.random.choice(list(AggregateFunction))
+        function = self.random.choice(DRAWN_FUNCTIONS)
         argument_type = self.random.choice((BIGINT, BIGINT, DOUBLE))
         argument: Expression | None = self.expression(schema, argument_type)
         if function is AggregateFunction.COUNT and self.random.random() < 0.7:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import pytest
 
 from fsql.compiler.binder.script import bind
-from fsql.compiler.functions.aggregates import AGGREGATES
+from fsql.compiler.functions.aggregates import AGGREGATES, NOT_RUNNING
 from fsql.compiler.parser import parse_script
 from fsql.compiler.text.source import SourceText
 from fsql.compiler.verify.logical import verify_logical
@@ -259,8 +259,9 @@ def test_aggregates_of_frames_are_those_of_duckdb() -> None:
 
 
 def test_every_aggregate_is_in_frames() -> None:
-    """All aggregates by name, over each kind of frame: none is refused."""
-    forms = dict.fromkeys(AGGREGATES, "{}(b)")
+    """All aggregates by name, over each kind of frame: none is refused but those that are not running."""
+    running = AGGREGATES.keys() - NOT_RUNNING
+    forms = dict.fromkeys((name for name in AGGREGATES if name in running), "{}(b)")
     forms |= dict.fromkeys((name for name in AGGREGATES if name.startswith("REGR_")), "{}(b, d)")
     forms |= dict.fromkeys(("CORR", "CORRELATION", "COVAR_POP", "COVAR_SAMP"), "{}(b, d)")
     forms |= dict.fromkeys(("ARG_MIN", "ARG_MAX", "MIN_BY", "MAX_BY", "MAP_AGG"), "{}(s, b)")
@@ -282,4 +283,4 @@ def test_every_aggregate_is_in_frames() -> None:
             parse_script(SourceText("all", f"{table}SELECT {', '.join(items)} FROM t;")), DECLARED
         ).job
         verify_logical(job)
-        assert len(job.inserts[0].query.schema) == len(AGGREGATES)
+        assert len(job.inserts[0].query.schema) == len(running)

@@ -12,6 +12,7 @@ from operator import and_, or_, xor
 from typing import TYPE_CHECKING, Any, Final
 
 from fsql.compiler.expression import AggregateFunction as F
+from fsql.tests.reference.line_points import points_of_line
 from fsql.tests.reference.order import normalised, order_key
 
 if TYPE_CHECKING:
@@ -28,9 +29,13 @@ def in_order(call: AggregateCall) -> bool:
     return bool(call.directions) or (call.distinct and call.function is F.ARRAY_AGG)
 
 
-def aggregate_rows(call: AggregateCall, values: Sequence[Any]) -> Value:
+def aggregate_rows(  # noqa: C901 - one line for each kind
+    call: AggregateCall, values: Sequence[Any]
+) -> Value:
     """Return the aggregate of rows in the total order; several arguments are a tuple."""
     rows = [tuple(value) if call.others else (value,) for value in values]
+    if call.function is F.M4:
+        return points_of_line(call, rows)
     if call.function is F.ARRAY_AGG:
         rows = [row for row in rows if row[0] is not None or not call.ignore_nulls]
     elif call.directions:
@@ -49,7 +54,8 @@ def aggregate_rows(call: AggregateCall, values: Sequence[Any]) -> Value:
             return None
         place = number - 1 if call.function is F.FIRST_VALUE else len(rows) - number
         return normalised(rows[place][0])
-    rows.sort(key=lambda row: order_key(row[0]))
+    if not call.by_position:
+        rows.sort(key=lambda row: order_key(row[0]))
     for place in reversed(range(len(call.directions))):
         descending, nulls_first = call.directions[place]
         # A stable sort for each key, the last one first; NULLs apart.

@@ -39,7 +39,8 @@ def closing(plan: Window, end: int) -> Root:
         return session_closing(plan, end)
     grain = logical.grain_us(plan.input)
     assert plan.window_end is not None
-    time = up(end, grain) + behind(plan.input, plan.window_end)
+    shown = plan.shown_us if isinstance(plan, logical.WindowAggregate) else None
+    time = up(end, grain) + (behind(plan.input, plan.window_end) if shown is None else shown)
     return time, PUNCTUATION
 
 

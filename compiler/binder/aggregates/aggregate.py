@@ -20,6 +20,7 @@ from fsql.compiler.binder.expressions.expression import ExpressionBinder
 from fsql.compiler.binder.report import not_implemented, refusal
 from fsql.compiler.bound.aggregates import needs_total_order
 from fsql.compiler.bound.pending import AggregateValue
+from fsql.compiler.functions.aggregates import LAST_OF_TIES
 from fsql.compiler.planner.rows import make_distinct_names
 from fsql.compiler.records import dataclass
 
@@ -70,7 +71,7 @@ class AggregateCollector:
                 f"{name} of rows that can be retracted",
                 written.span,
                 note="its input is an updating query",
-                help=f"write an order: {name}({'k, ' if name in OF_ENTRIES else ''}x ORDER BY y)",
+                help=_without_total_order(name),
             )
         if call.others and not self.of_many_rows:
             raise not_implemented(f"{name} with several arguments in LATERAL", written.span)
@@ -81,3 +82,12 @@ class AggregateCollector:
     def names(self) -> tuple[str, ...]:
         """Return a name for each aggregate: that of its function, numbered if several have the same."""
         return make_distinct_names([call.function.value.lower() for call in self.calls])
+
+
+def _without_total_order(name: str) -> str | None:
+    """Return what to write instead of a function that goes by the total order."""
+    if name == "M4":
+        return "read rows that stay, for example those of GROUP BY window_start, window_end"
+    if name in LAST_OF_TIES:
+        return f"write {name.removesuffix('_LAST')}(x, y): of rows that tie it takes the least x"
+    return f"write an order: {name}({'k, ' if name in OF_ENTRIES else ''}x ORDER BY y)"

@@ -7,10 +7,12 @@ ARRAY_AGG, and MAP_AGG makes a map of them.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler import syntax
 from fsql.compiler.binder.aggregates.kept_nulls import keeps_nulls
+from fsql.compiler.binder.aggregates.line_chart import make_m4
 from fsql.compiler.binder.aggregates.percentiles import MEDIANS, percentile_parts
 from fsql.compiler.binder.aggregates.python_aggregates import make_python_aggregate, python_result
 from fsql.compiler.binder.report import Refusal, not_implemented, refusal
@@ -26,6 +28,7 @@ from fsql.compiler.expression import (
 )
 from fsql.compiler.functions.aggregates import (
     AGGREGATES,
+    LAST_OF_TIES,
     TAKES,
     accumulator_type,
     aggregate_nullable,
@@ -68,8 +71,15 @@ COMPLETED: Final = _JOINED | OF_ENTRIES | _OF_JSON
 _OF_CONDITION: Final = frozenset(
     {"COUNT_IF", "COUNTIF", "BOOL_AND", "EVERY", "LOGICAL_AND", "BOOL_OR", "LOGICAL_OR"}
 )
-_BY: Final = {"ARG_MIN": False, "MIN_BY": False, "ARG_MAX": True, "MAX_BY": True}
-"""Names of FIRST_VALUE ordered by a second argument; whether descending."""
+_BY: Final = {
+    "ARG_MIN": False,
+    "MIN_BY": False,
+    "ARG_MAX": True,
+    "MAX_BY": True,
+    "ARG_MIN_LAST": True,
+    "ARG_MAX_LAST": False,
+}
+"""Names of FIRST_VALUE, and of LAST_VALUE, ordered by a second argument; whether descending."""
 _DISTINCT_COUNTS: Final = frozenset({"APPROX_COUNT_DISTINCT", "APPROX_DISTINCT", "COUNT_DISTINCT"})
 
 
@@ -88,14 +98,9 @@ def make_aggregate(
     if python is not None:
         return make_python_aggregate(arguments, written, python, append_only=append_only)
     function = AGGREGATES[name]
-    if written.ignore_nulls and function not in COLLECTING:
-        raise not_implemented("IGNORE NULLS", written.span)
-    if written.respect_nulls and (function not in COLLECTING or name in COMPLETED or name in _BY):
-        raise not_implemented(
-            "RESPECT NULLS",
-            written.span,
-            help=f"{name} ignores NULLs: omit RESPECT NULLS",
-        )
+    _check_respect_nulls(function, name, written)
+    if function is AggregateFunction.M4:
+        return _with_filter(arguments, make_m4(arguments, written), written)
     argument, others, directions, parameter = _parts(arguments, function, name, written)
     if name in _JOINED and argument is not None:
         argument = _text(argument, name, written)
@@ -124,10 +129,24 @@ def make_aggregate(
     )
     distinct = (written.distinct and function not in _BY_VALUE) or name in _DISTINCT_COUNTS
     made = AggregateCall(
-        *(function, argument, result, nullable, distinct, others, directions, parameter, ignores)
+        *(function, argument, result, nullable, distinct, others, directions, parameter, ignores),
+        by_position=name in LAST_OF_TIES,
     )
     arguments.source_spans.add(made, written.span)
     return made
+
+
+def _check_respect_nulls(
+    function: AggregateFunction, name: str, written: syntax.FunctionCall
+) -> None:
+    if written.ignore_nulls and function not in COLLECTING:
+        raise not_implemented("IGNORE NULLS", written.span)
+    if written.respect_nulls and (function not in COLLECTING or name in COMPLETED or name in _BY):
+        raise not_implemented(
+            "RESPECT NULLS",
+            written.span,
+            help=f"{name} ignores NULLs: omit RESPECT NULLS",
+        )
 
 
 def complete_value(
@@ -364,6 +383,15 @@ def _apply_filter(
     if argument is None:
         argument = Literal(BOOLEAN, nullable=False, value=True)
     return _where(argument, kept)
+
+
+def _with_filter(
+    arguments: ExpressionBinder, call: AggregateCall, written: syntax.FunctionCall
+) -> AggregateCall:
+    if written.filter is not None:
+        call = replace(call, argument=_apply_filter(arguments, call.argument, written.filter))
+    arguments.source_spans.add(call, written.span)
+    return call
 
 
 def _where(argument: Expression, condition: Expression) -> Expression:

@@ -20,7 +20,7 @@ from fsql.compiler.binder.report import not_implemented, refusal
 from fsql.compiler.bound.pending import GroupingValue
 from fsql.compiler.diagnostics import Label
 from fsql.compiler.diagnostics.report import Abandoned
-from fsql.compiler.functions.aggregates import AGGREGATES
+from fsql.compiler.functions.aggregates import AGGREGATES, NOT_RUNNING
 from fsql.compiler.functions.calls import make_call
 from fsql.compiler.functions.ranks import OVER_ONLY
 from fsql.compiler.functions.refused import NOT_DETERMINISTIC, WINDOW_BOUNDS, WINDOW_FUNCTIONS
@@ -229,6 +229,10 @@ def _bind_running(binder: ClauseBinder, written: syntax.FunctionCall, name: str)
             f"OVER in {binder.clause}",
             written.span,
             help="compute it in the SELECT of a subquery in FROM",
+        )
+    if name in NOT_RUNNING:
+        raise not_implemented(
+            f"{name} OVER", written.span, help="use GROUP BY, for example with a window"
         )
     _refuse_parameters(binder, written)
     return binder.running.bind(binder, written)

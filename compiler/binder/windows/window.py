@@ -109,17 +109,17 @@ def read_window_call(
         )
     given = _by_name(function, arguments, span, in_from=in_from)
     if function == "SESSION":
-        gap_us = _interval_us(given["GAP"], "gap", zone, positive=True)
+        gap_us = interval_argument_us(given["GAP"], "gap", zone, positive=True)
         _check_sizes(gap_us, gap_us, span)
-        return WindowCall(given.get("DATA"), _time_column(given["TIMECOL"]), gap_us, None, 0)
-    size_us = _interval_us(given["SIZE"], "size", zone, positive=True)
+        return WindowCall(given.get("DATA"), time_column_of(given["TIMECOL"]), gap_us, None, 0)
+    size_us = interval_argument_us(given["SIZE"], "size", zone, positive=True)
     slide = "STEP" if function == "CUMULATE" else "SLIDE"
     slide_us = size_us
     if slide in given:
-        slide_us = _interval_us(given[slide], slide.lower(), zone, positive=True)
-    offset_us = _interval_us(given["OFFSET"], "offset", zone) if "OFFSET" in given else 0
+        slide_us = interval_argument_us(given[slide], slide.lower(), zone, positive=True)
+    offset_us = interval_argument_us(given["OFFSET"], "offset", zone) if "OFFSET" in given else 0
     _check_sizes(size_us, slide_us, span)
-    time_column = _time_column(given["TIMECOL"])
+    time_column = time_column_of(given["TIMECOL"])
     if function == "CUMULATE":
         _check_steps(size_us, slide_us, given["STEP"].span)
         return WindowCall(
@@ -204,7 +204,12 @@ def _wrong_form(function: str, span: Span, *, in_from: bool) -> Refusal:
     )
 
 
-def _time_column(argument: Argument) -> syntax.ColumnReference | syntax.EventTime:
+def time_column_of(argument: Argument) -> syntax.ColumnReference | syntax.EventTime:
+    """Return the column that an argument names.
+
+    Raises:
+        Refusal: E307.
+    """
     if isinstance(argument, syntax.ColumnReference | syntax.EventTime):
         return argument
     if isinstance(argument, syntax.Descriptor) and len(argument.columns) == 1:
@@ -217,7 +222,9 @@ def _time_column(argument: Argument) -> syntax.ColumnReference | syntax.EventTim
     )
 
 
-def _interval_us(argument: Argument, what: str, zone: str, *, positive: bool = False) -> int:
+def interval_argument_us(
+    argument: Argument, what: str, zone: str, *, positive: bool = False
+) -> int:
     """Return the value of an argument that must be a constant interval."""
     if isinstance(
         argument, (syntax.TableArgument, syntax.Descriptor, syntax.NamedArgument, syntax.Star)

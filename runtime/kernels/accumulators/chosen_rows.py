@@ -33,7 +33,8 @@ if TYPE_CHECKING:
 # FIRST_VALUE and LAST_VALUE over append-only input: one row for each slot.
 #
 # Without ORDER BY, the first or the last row in the total order is kept; with ORDER BY, the row that sorts
-# first or last.  An application is undone with a copy of the row.
+# first or last: of rows that tie the one with the least or the greatest value, or `by_position` the first or
+# the last one in the total order.  An application is undone with a copy of the row.
 
 
 class ChosenRow:
@@ -111,6 +112,11 @@ class ChosenRow:
         if not self._call.directions:
             return ((), given) if known is None or self._last else known
         sort_key = sort_key_of(given, self._call.directions)
+        if self._call.by_position:
+            sort_key = sort_key[:-1]
+            if known is None or not (sort_key < known[0] if self._last else known[0] <= sort_key):
+                return sort_key, given
+            return known
         if known is None or (known[0] < sort_key if self._last else sort_key < known[0]):
             return sort_key, given
         return known

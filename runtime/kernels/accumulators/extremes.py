@@ -38,7 +38,7 @@ _STALE_FREE: Final = 16
 _GREATEST = np.int64(2**63 - 1)
 
 
-def _column_of_keys(keys: Ints, some: NDArray[np.bool_], arrow_type: pa.DataType) -> pa.Array:
+def column_of_keys(keys: Ints, some: NDArray[np.bool_], arrow_type: pa.DataType) -> pa.Array:
     """Return the column of values with a fixed width from their sort keys; NULL unless marked in `some`."""
     if pa.types.is_floating(arrow_type):
         return pa.array(doubles_of_sortable(keys), mask=~some)
@@ -142,7 +142,7 @@ class Extreme:
 
     def _decode(self, keys: Ints, some: NDArray[np.bool_]) -> pa.Array:
         keys = np.where(some, ~keys if self._greatest else keys, 0)
-        return _column_of_keys(keys, some, self._type)
+        return column_of_keys(keys, some, self._type)
 
     def read(self, slots: Ints) -> Values:
         if self._fixed:
@@ -255,7 +255,7 @@ class RetractableExtreme:
         if fixed_width(self._type):
             some = np.array([value is not None for value in values], np.bool_)
             keys = np.array([value or 0 for value in values], np.int64)
-            return _column_of_keys(keys, some, self._type)
+            return column_of_keys(keys, some, self._type)
         return pa.array(values, self._type)
 
     def read(self, slots: Ints) -> Values:

@@ -12,6 +12,7 @@ from fsql.runtime.kernels.accumulators.chosen_rows import ChosenRow, NthLast, Nt
 from fsql.runtime.kernels.accumulators.count import Count
 from fsql.runtime.kernels.accumulators.distinct import Distinct
 from fsql.runtime.kernels.accumulators.extremes import Extreme, RetractableExtreme
+from fsql.runtime.kernels.accumulators.line_points import LinePoints
 from fsql.runtime.kernels.accumulators.matches import Matches
 from fsql.runtime.kernels.accumulators.moments import Bits, Moments, NumberStates, SlotStates
 from fsql.runtime.kernels.accumulators.ordered_values import OrderedValues
@@ -71,15 +72,17 @@ def by_total_order(call: AggregateCall) -> bool:
     """Return whether the result depends on the order of the rows."""
     if call.function is AggregateFunction.PYTHON:
         return not call.in_value_order
+    if call.by_position or call.function is AggregateFunction.M4:
+        return True
     ordered = CHOOSES | {AggregateFunction.ARRAY_AGG}
     return call.function in ordered and not (call.directions or call.distinct)
 
 
 def collector(call: AggregateCall, of_call: Accumulator) -> Collector | None:
     """Return the accumulator of a call if it is a `Collector`; None for others."""
-    if call.function is not AggregateFunction.ARRAY_AGG:
+    if call.function is not AggregateFunction.ARRAY_AGG and call.chart is None:
         return None
-    assert isinstance(of_call, Arrays | SlotStates)
+    assert isinstance(of_call, Arrays | SlotStates | LinePoints)
     return of_call
 
 
@@ -93,6 +96,8 @@ def _new_accumulator(  # noqa: C901, PLR0911 - one line for each kind
                 return ChosenRow(call)
             first = call.function is AggregateFunction.FIRST_VALUE
             return NthValue(call) if first else NthLast(call)
+        case AggregateFunction.M4:
+            return LinePoints(call, shown=shown)
         case AggregateFunction.MATCH_RECOGNIZE:
             return Matches(call)
         case AggregateFunction.BIT_AND | AggregateFunction.BIT_OR | AggregateFunction.BIT_XOR:

@@ -100,7 +100,7 @@ ILLEGAL = {
     "SUM of STRING is not a BIGINT": p.group(
         BIDS, ["k"], n=dataclasses.replace(p.agg("SUM", K), argument=S)
     ),
-    "ARRAY_AGG of input that changes": p.group(
+    "ARRAY_AGG in the total order of input that changes": p.group(
         COUNTS, ["k"], all=p.agg("ARRAY_AGG", p.col(COUNTS, "n"))
     ),
     "column k BIGINT is not event time that is never NULL": logical.AssignWindows(BIDS, 0, 10, 5),
