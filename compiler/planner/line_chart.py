@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from fsql.compiler.planner.rows import make_distinct_names
 from fsql.compiler.expression import ColumnRef, FieldAccess, Literal
 from fsql.compiler.functions.calls import call, make_cast
 from fsql.compiler.logical import Project, WindowAggregate, grain_us
-from fsql.compiler.planner.rows import column_refs
+from fsql.compiler.planner.rows import column_refs, make_distinct_names
 from fsql.compiler.sqltypes import DOUBLE, INT
 
 if TYPE_CHECKING:

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
     Indices = NDArray[np.int64]
-    Mask = NDArray[np.bool_]
 
 
 def kept_points(x: Floats, y: Floats, start: float, end: float, width: int) -> Indices:
