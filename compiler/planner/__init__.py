@@ -8,5 +8,6 @@
 | `subqueries` | subqueries as values                                                              |
 | `joins`      | joins that wait until the time of their rows has passed                           |
 | `lifetimes`  | groups and rows of joins that end some time after the last row                    |
+| `line_chart` | the columns of M4 in FROM: windows with the points of a line, as columns             |
 | `rows`       | projections and filters, on which all others stand                                |
 """
