@@ -386,7 +386,7 @@ def _apply_filter(
 
 
 def _with_filter(
-    arguments: ExpressionBinder, call: AggregateCall, written: syntax.FunctionCall
+    arguments: ClauseBinder, call: AggregateCall, written: syntax.FunctionCall
 ) -> AggregateCall:
     if written.filter is not None:
         call = replace(call, argument=_apply_filter(arguments, call.argument, written.filter))

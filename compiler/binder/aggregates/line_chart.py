@@ -17,7 +17,7 @@ from fsql.compiler.functions.evaluate import constant, constant_value
 from fsql.compiler.sqltypes import Kind, SqlType
 
 if TYPE_CHECKING:
-    from fsql.compiler.binder.expressions.expression import ExpressionBinder
+    from fsql.compiler.binder.expressions.clause import ClauseBinder
     from fsql.compiler.expression import Expression
     from fsql.compiler.text.source import Span
 
@@ -29,7 +29,7 @@ _VALUES: Final = frozenset({Kind.INT, Kind.BIGINT, Kind.DOUBLE})
 _DISCRETE: Final = frozenset({Kind.TIMESTAMP, Kind.INT, Kind.BIGINT})
 
 
-def make_m4(arguments: ExpressionBinder, written: syntax.FunctionCall) -> AggregateCall:
+def make_m4(arguments: ClauseBinder, written: syntax.FunctionCall) -> AggregateCall:
     """Return the aggregate of a call of M4, without its FILTER.
 
     Raises:
