@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import field, replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from fsql.compiler.records import dataclass
 
 if TYPE_CHECKING:
     from fsql.compiler.sqltypes import SqlType
+
+JsonTexts: TypeAlias = "bool | tuple[JsonTexts, ...]"
+"""Whether the texts of values are JSON; of a ROW, for each field."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +26,7 @@ class Column:
     type: SqlType
     nullable: bool = True
     time_attribute: bool = False
-    document: bool = field(default=False, compare=False)
+    document: JsonTexts = field(default=False, compare=False)
     """Whether its texts are JSON: it is declared as JSON or JSONB, or has such texts."""
 
     @property

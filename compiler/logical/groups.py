@@ -7,12 +7,11 @@ from dataclasses import replace
 from functools import cached_property
 
 from fsql.compiler.expression import AggregateCall, ColumnRef, Expression
-from fsql.compiler.functions.documents import is_document
+from fsql.compiler.functions.documents import json_texts, json_texts_of_aggregate
 from fsql.compiler.logical.plan import Plan
 from fsql.compiler.node import Node
 from fsql.compiler.records import dataclass
-from fsql.compiler.schema import Column, Schema
-from fsql.compiler.sqltypes import STRING
+from fsql.compiler.schema import Column, JsonTexts, Schema
 
 
 @dataclass(frozen=True, eq=False)
@@ -192,14 +191,18 @@ def group_columns(
     values: tuple[Expression | AggregateCall, ...] = (*keys, *aggregates)
     columns = below.schema
 
-    def is_text_of_json(value: Expression | AggregateCall) -> bool:
+    def texts_of(value: Expression | AggregateCall) -> JsonTexts:
         if isinstance(value, AggregateCall):
-            chosen = value.argument if value.type == STRING else None
-            return chosen is not None and is_text_of_json(chosen)
+            return json_texts_of_aggregate(value, texts_of_column)
+        return json_texts(value, texts_of_column)
+
+    def texts_of_column(value: Expression) -> JsonTexts:
         # The elements of LATERAL are columns after those of the input.
-        return is_document(value, lambda at: at < len(columns) and columns[at].document)
+        if not isinstance(value, ColumnRef) or value.index >= len(columns):
+            return False
+        return columns[value.index].document
 
     return tuple(
-        Column(name, value.type, nullable=value.nullable, document=is_text_of_json(value))
+        Column(name, value.type, nullable=value.nullable, document=texts_of(value))
         for name, value in zip((*key_names, *aggregate_names), values, strict=True)
     )

@@ -146,7 +146,8 @@ class Union(Plan):
                 nullable=column.nullable or any(other[i].nullable for other in others),
                 time_attribute=column.time_attribute
                 and all(other[i].time_attribute for other in others),
-                document=column.document and all(other[i].document for other in others),
+                document=all(other[i].document == column.document for other in others)
+                and column.document,
             )
             for i, column in enumerate(first)
         )

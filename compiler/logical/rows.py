@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.expression import Call, Cast, ColumnRef, Expression, Literal
 from fsql.compiler.functions.coercion import coercible
-from fsql.compiler.functions.documents import is_document
+from fsql.compiler.functions.documents import json_texts
 from fsql.compiler.functions.event_times import TIME_BEFORE
 from fsql.compiler.functions.time_zones import zone_of
 from fsql.compiler.logical.plan import Plan, time_type
@@ -77,7 +77,10 @@ class Project(Plan):
             )
             time = time and not (len(passed) > 1 and expression.nullable)
             nullable = expression.nullable and expression is not declared
-            document = is_document(expression, lambda index: below[index].document)
+            document = json_texts(
+                expression,
+                lambda value: isinstance(value, ColumnRef) and below[value.index].document,
+            )
             columns.append(Column(name, expression.type, nullable, time, document))
         return tuple(columns)
 

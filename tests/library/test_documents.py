@@ -102,3 +102,59 @@ def test_texts_are_quoted() -> None:
     assert texts("SELECT JSON_STRING(JSON_STRING(JSON_OBJECT(KEY 'k' VALUE 'v'))) AS r") == [
         {"k": "v"}
     ]
+
+
+ROWS = (
+    '{"k": 1, "r": {"j": {"b": [1, "x"]}, "n": 1, "in": {"j": [1]}}}',
+    '{"k": 2, "r": {"j": "no JSON", "n": 2, "in": null}}',
+    '{"k": 3, "r": null}',
+)
+WHOLE: list[object] = [
+    {"j": {"b": [1, "x"]}, "n": 1, "in": {"j": [1]}},
+    {"j": "no JSON", "n": 2, "in": None},
+    None,
+]
+
+
+@pytest.mark.parametrize(
+    ("query", "result"),
+    [
+        ("SELECT TO_JSON(r) AS r FROM t", WHOLE),
+        ("SELECT JSON_OBJECT(KEY 'o' VALUE r) AS r FROM t", [{"o": each} for each in WHOLE]),
+        ("SELECT JSON_STRING(r.j) AS r FROM t", [{"b": [1, "x"]}, "no JSON", None]),
+        (
+            "SELECT TO_JSON(renamed.in) AS r FROM (SELECT r AS renamed FROM t)",
+            [{"j": [1]}, None, None],
+        ),
+        ("SELECT TO_JSON(ROW(r.in.j, k)) AS r FROM t WHERE k = 1", [{"f1": [1], "f2": 1}]),
+        ("SELECT TO_JSON(COALESCE(r, r)) AS r FROM t", WHOLE),
+        (
+            "SELECT JSONB_AGG(r.in) AS r FROM t GROUP BY k HAVING k = 1",
+            [[{"j": [1]}]],
+        ),
+        ("SELECT TO_JSON(MAX(r.j)) AS r FROM t WHERE k = 1 GROUP BY k", [{"b": [1, "x"]}]),
+        (
+            "SELECT JSON_OBJECT('a' VALUE LAST_VALUE(r)) AS r FROM t WHERE k = 1 GROUP BY k",
+            [{"a": WHOLE[0]}],
+        ),
+        ("SELECT TO_JSON(LAG(r.in) OVER ()) AS r FROM t WHERE k < 3", [None, {"j": [1]}]),
+        (
+            "SELECT TO_JSON(STRING_AGG(r.j)) AS r FROM t WHERE k < 3 GROUP BY r.n",
+            ['{"b":[1,"x"]}', "no JSON"],
+        ),
+        (
+            "SELECT TO_JSON(r) AS r FROM t WHERE k = 1 UNION ALL SELECT TO_JSON(r) FROM t WHERE k = 3",
+            [WHOLE[0], None],
+        ),
+        (
+            "SELECT TO_JSON(u) AS r FROM (SELECT r AS u FROM t UNION ALL SELECT r FROM t) WHERE u.n = 1",
+            [WHOLE[0], WHOLE[0]],
+        ),
+    ],
+)
+def test_fields_of_rows_are_not_quoted(query: str, result: list[object], tmp_path: Path) -> None:
+    path = tmp_path / "t.jsonl"
+    path.write_text("".join(f"{line}\n" for line in ROWS))
+    row = "ROW<j JSONB, n INT, `in` ROW<j JSON>>"
+    table = f"CREATE TABLE t (k INT, r {row}) WITH ('connector' = 'file', 'path' = '{path}');"
+    assert texts(f"{table} {query.replace('.in', '.`in`')}") == result

@@ -79,6 +79,10 @@ class AggregateCollector:
         value = AggregateValue(call.type, call.nullable, index)
         return complete_value(arguments, written, value)
 
+    def aggregate_of(self, value: Expression) -> AggregateCall | None:
+        """Return the aggregate that a placeholder stands for; None if it is none of these placeholders."""
+        return [*self.calls][value.index] if isinstance(value, AggregateValue) else None
+
     def names(self) -> tuple[str, ...]:
         """Return a name for each aggregate: that of its function, numbered if several have the same."""
         return make_distinct_names([call.function.value.lower() for call in self.calls])

@@ -168,7 +168,7 @@ def complete_value(
         collected = call("map_from_entries", collected)
     if name in _OF_JSON:
         value = _whole(arguments, written.arguments[-1])
-        documents = has_document(value, arguments.is_document)
+        documents = has_document(value, arguments.json_texts)
         return call("json_of_documents" if documents else "json_string", collected)
     if name not in _JOINED:
         return collected
@@ -305,9 +305,9 @@ def _argument(
 
 def _document(arguments: ClauseBinder, value: Expression) -> Expression:
     """Return a value of an aggregate of JSON as a document, if it has one in it."""
-    if not has_document(value, arguments.is_document):
+    if not has_document(value, arguments.json_texts):
         return value
-    return as_document(value, arguments.is_document, call)
+    return as_document(value, arguments.json_texts, call)
 
 
 def _row_without_nulls(values: Sequence[Expression]) -> Expression:

@@ -25,8 +25,8 @@ from fsql.compiler.binder.ddl.watermark import delay_us, event_time, mark_event_
 from fsql.compiler.binder.expressions.expression import ExpressionBinder
 from fsql.compiler.binder.expressions.row_time import calls_row_time, row_time
 from fsql.compiler.binder.expressions.type_names import (
-    DOCUMENT_TYPES,
     bind_type,
+    declared_texts,
     warn_of_documents,
     warn_of_type,
 )
@@ -235,7 +235,7 @@ def _physical_columns(table: syntax.CreateTable, context: Context) -> Schema:
                     type_ = bind_type(written.type, context.zone)
                     warn_of_type(written.type, context.report)
                     warn_of_documents(written.type, context.report)
-                    document = written.type.name in DOCUMENT_TYPES
+                    document = declared_texts(written.type)
                     column = Column(written.name.name, type_, nullable, document=document)
                     columns.append(column)
         if not any(isinstance(each, syntax.PhysicalColumn) for each in table.columns):

@@ -19,17 +19,19 @@ from fsql.compiler.diagnostics.near_names import near_name
 from fsql.compiler.diagnostics.report import Abandoned
 from fsql.compiler.expression import ColumnRef
 from fsql.compiler.functions.coercion import coerce
+from fsql.compiler.functions.documents import json_texts_of_aggregate
 from fsql.compiler.node import walk
 from fsql.compiler.records import dataclass
 from fsql.compiler.sqltypes import BOOLEAN, Kind
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Collection, Iterator, Mapping
 
     from fsql.compiler import syntax
     from fsql.compiler.binder.ddl.declared_functions import Functions
     from fsql.compiler.bound.source_spans import SourceSpans
-    from fsql.compiler.expression import Expression
+    from fsql.compiler.expression import AggregateCall, Expression
+    from fsql.compiler.schema import JsonTexts
     from fsql.compiler.text.source import Span
 
 
@@ -49,6 +51,9 @@ class Aggregates(Protocol):
             Refusal: E2xx to E4xx.
         """
 
+    def aggregate_of(self, value: Expression) -> AggregateCall | None:
+        """Return the aggregate that a placeholder stands for; None if it is none of these placeholders."""
+
 
 class Running(Protocol):
     """Collects the calls with OVER of a SELECT."""
@@ -59,6 +64,9 @@ class Running(Protocol):
         Raises:
             Refusal: E2xx to E4xx.
         """
+
+    def aggregate_of(self, value: Expression) -> AggregateCall | None:
+        """Return the aggregate that a placeholder stands for; None if it is none of these placeholders."""
 
 
 class Navigations(Protocol):
@@ -147,13 +155,20 @@ class ClauseBinder:
             if isinstance(part, ColumnRef):
                 self.spans.setdefault(part, span)
 
-    def is_document(self, column: int) -> bool:
-        """Return whether a column of the rows has texts of JSON."""
-        return any(
-            field.column.document
-            for field in self.scope.fields
-            if field.index == column and field.member is None
-        )
+    def json_texts(self, value: Expression) -> JsonTexts:
+        """Return whether a column of the rows, or the value of an aggregate, has texts of JSON."""
+        if isinstance(value, ColumnRef):
+            texts: Iterator[JsonTexts] = (
+                field.column.document
+                for field in self.scope.fields
+                if field.index == value.index and field.member is None
+            )
+            return next((each for each in texts if each), False)
+        for collector in (self.aggregates, self.running):
+            aggregate = None if collector is None else collector.aggregate_of(value)
+            if aggregate is not None:
+                return json_texts_of_aggregate(aggregate, self.json_texts)
+        return False
 
     def bind_and_check_size(self, expression: syntax.Expression) -> Expression:
         """Return the bound expression after checking its size.

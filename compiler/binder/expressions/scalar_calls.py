@@ -108,7 +108,7 @@ def bind_scalar(binder: ClauseBinder, written: syntax.FunctionCall, name: str) -
         return call("upper", call("to_hex", *arguments))
     if function.name == "element_at" and len(arguments) == 2:
         check_position(arguments[0], arguments[1], written.arguments[1].span)
-    prepared = _prepare_arguments(function, written, name, arguments, binder.is_document)
+    prepared = _prepare_arguments(function, written, name, arguments, binder.json_texts)
     made = _make_call(function, written, name, prepared, binder.zone)
     if function.name == "timestamp_add" and arguments[2].type.kind is Kind.DATE:
         unit = constant_value(arguments[0])
@@ -122,9 +122,9 @@ def _unquoted(
     """Return JSON_STRING of a value that is, or has in it, a document; None for other calls."""
     if function.name != "json_string" or len(arguments) != 1:
         return None
-    if not has_document(arguments[0], binder.is_document):
+    if not has_document(arguments[0], binder.json_texts):
         return None
-    return as_document(arguments[0], binder.is_document, call)
+    return as_document(arguments[0], binder.json_texts, call)
 
 
 def _bind_arguments(

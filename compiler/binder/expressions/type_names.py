@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from fsql.compiler.diagnostics.report import Report
+    from fsql.compiler.schema import JsonTexts
     from fsql.compiler.syntax import TypeName
 
 
@@ -144,6 +145,14 @@ def warn_of_documents(name: TypeName, report: Report) -> None:
         report.warn(Diagnostic("W209", message, label, helps=helps))
     for each in name.arguments:
         warn_of_documents(each, report)
+
+
+def declared_texts(name: TypeName) -> JsonTexts:
+    """Return whether a type is that of JSON documents; of a ROW, for each field."""
+    if name.name not in {"ROW", "STRUCT"}:
+        return name.name in DOCUMENT_TYPES
+    texts = tuple(declared_texts(each) for each in name.arguments)
+    return texts if any(texts) else False
 
 
 def is_type_name(name: str) -> bool:

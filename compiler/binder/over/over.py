@@ -189,6 +189,15 @@ class RunningCollector:
         self.order_spans.setdefault(order, written.span)
         return order
 
+    def aggregate_of(self, value: Expression) -> AggregateCall | None:
+        """Return the aggregate that a placeholder stands for; None if it is none of these placeholders."""
+        if not isinstance(value, RunningValue):
+            return None
+        calls = [running.call for running, index in self.calls.items() if index == value.index]
+        return (
+            calls[0].aggregate if calls else None
+        )  # the placeholder of a rank is of this kind, too
+
     def _bind_running(self, running: RunningCall) -> Expression:
         index = self.calls.setdefault(running, self._next)
         aggregate = running.call.aggregate

@@ -140,7 +140,7 @@ ENTRIES: Final[Mapping[str, ManualEntry]] = {
         "JSON_ARRAY_CONTAINS('[1, 2]', 2)",
     ),
     "json_string": entry(
-        "A value of any type as JSON, as in JSON output: BYTES are in Base64; but NaN and infinities are null. A column of type JSON or JSONB, and the result of another function that gives JSON, are not quoted, also as fields of ROW(…) and STRUCT(…) and elements of ARRAY[…].",
+        "A value of any type as JSON, as in JSON output: BYTES are in Base64; but NaN and infinities are null. A column of type JSON or JSONB, and the result of another function that gives JSON, are not quoted, also as a field of a row that is declared so, of ROW(…) and STRUCT(…), and as elements of ARRAY[…]; elements of a column of ARRAY<JSON> are.",
         "JSON_STRING('a') = '\"a\"'",
         "JSON_STRING(ARRAY[1, NULL]) = '[1,null]'",
         "JSON_STRING(JSON_OBJECT('a', 1)) = '{\"a\":1}'",
