@@ -8,6 +8,7 @@ import signal
 import threading
 import time
 from contextlib import closing
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
@@ -61,6 +62,14 @@ def row(number: int) -> bytes:
     return json.dumps({"n": number, "s": "x" * (number % 50)}, separators=(",", ":")).encode()
 
 
+def written(output: Path) -> int:
+    return output.stat().st_size if output.exists() else 0
+
+
+def has_more(output: Path, size: int) -> bool:
+    return written(output) > size
+
+
 @pytest.mark.cluster
 def test_a_job_that_is_killed_takes_each_request_once(tmp_path: Path) -> None:
     """The sender sends again what was not answered; the output has each row once, in the order of sending."""
@@ -73,23 +82,20 @@ def test_a_job_that_is_killed_takes_each_request_once(tmp_path: Path) -> None:
             TABLE.format(port=port.number, options="")
             + "CREATE TABLE out WITH ('connector' = 'file', 'path' = 'out.jsonl') AS SELECT n, s FROM t;"
         )
-        command = ("run", "-q", "--workers", "2", "--snapshot-ms", "50", script)
-        command = (*command, "--state", tmp_path / "state")
+        flags = ("--workers", "2", "--snapshot-ms", "50", "--state", tmp_path / "state")
+        command: tuple[str | Path, ...] = ("run", "-q", *flags, script)
         sender = PersistentSender(port.number, bodies)
         sender.start()
-        size = 0
         for _ in range(3):
+            size = written(output)
             with process(*command) as run:
-                wait_until(
-                    lambda size=size: output.exists() and output.stat().st_size > size, "output"
-                )
-                size = output.stat().st_size
+                wait_until(partial(has_more, output, size), "output")
                 kill(run)
         with process(*command) as run:
             sender.join()
             assert sender.failures == []
             whole = b"".join(row(number) + b"\n" for number in range(900))
-            wait_until(lambda: output.stat().st_size >= len(whole), "all rows")
+            wait_until(partial(has_more, output, len(whole) - 1), "all rows")
             run.send_signal(signal.SIGINT)
             assert run.wait() == 130
     assert output.read_bytes() == whole

@@ -214,9 +214,11 @@ def test_a_request_that_comes_before_the_journal_is_read_waits(tmp_path: Path) -
         early.start()
         log = LogWriter(tmp_path, LOG_BYTES, known_end=inflow.open_journal(tmp_path))
         inflow.resume(log)
-        feed = Feed(inflow, log, pytest.fail)
+        failures: list[FsqlError] = []
+        feed = Feed(inflow, log, failures.append)
         early.join()
         feed.close()
+    assert failures == []
     assert answers == [(200, {"lines": 1})]
     assert content(tmp_path) == b"1\n"
 
