@@ -20,7 +20,7 @@ from fsql.compiler.logical import TimeKind
 from fsql.compiler.plan_choices import choices_of
 from fsql.compiler.records import dataclass
 from fsql.connectors.generated.pace import PacedSplit
-from fsql.connectors.live.live_splits import is_live
+from fsql.connectors.live.kinds import is_live
 from fsql.job.coordination import job_coordination
 from fsql.job.description import prepare_job
 from fsql.job.graph_tick import newest_manifest, run_steps, take_lease

@@ -24,7 +24,8 @@ from fsql.compiler.statistics import TICK_SECONDS
 from fsql.compiler.text.source import SourceText
 from fsql.compiler.tick_plan import Policy
 from fsql.connectors.generated.pace import PacedSplit
-from fsql.connectors.live.live_splits import front_log_of, is_live, needs_front_log
+from fsql.connectors.live.kinds import is_live, needs_front_log
+from fsql.connectors.live.live_splits import front_log_of
 from fsql.connectors.opening import make_row_encoder
 from fsql.connectors.row_options import row_options
 from fsql.job.compilation import compile_job

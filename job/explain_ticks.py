@@ -15,7 +15,7 @@ from fsql.compiler.explain import stages as explain
 from fsql.compiler.explain.choices import changed_plan
 from fsql.compiler.plan_choices import with_choices
 from fsql.compiler.records import dataclass
-from fsql.connectors.live.live_splits import is_live
+from fsql.connectors.live.kinds import is_live
 from fsql.job.choices_file import compile_and_plan
 from fsql.job.explain_stage import scan_lines_of
 from fsql.job.plan_in_force import plan_after, situation_of, taken_ticks

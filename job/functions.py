@@ -8,14 +8,14 @@ import installed packages, but no other file of its folder, so that its digest i
 from __future__ import annotations
 
 import hashlib
-import importlib.abc
 import importlib.util
 import inspect
 import re
 import sys
 from functools import lru_cache
+from importlib.machinery import SourceFileLoader
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NoReturn
 
 from fsql.compiler.binder.ddl.python_functions import declared_types
 from fsql.compiler.binder.report import Refusal
@@ -38,7 +38,7 @@ from fsql.job.udf import FunctionKind, declaration_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
-    from types import CodeType, ModuleType
+    from types import ModuleType
 
     from fsql.compiler.functions.python_functions import Load
     from fsql.compiler.logical import Job
@@ -149,20 +149,20 @@ def _change_error(name: str, path: Path) -> LoadError:
     )
 
 
-class _Source(importlib.abc.InspectLoader):
+class _Source(SourceFileLoader):
     """Loads a module from bytes that were read already, never from the cache of compiled files."""
 
-    def __init__(self, source: bytes, path: Path) -> None:
+    def __init__(self, name: str, path: Path, source: bytes) -> None:
+        super().__init__(name, str(path))
         self._source = source
-        self._path = path
 
-    def get_source(self, fullname: str) -> str:  # noqa: ARG002 - of the interface
+    def path_stats(self, path: str) -> NoReturn:
+        """Say that there is no file, so that no compiled one is read or written."""
+        raise FileNotFoundError(path)
+
+    def get_data(self, path: str) -> bytes:  # noqa: ARG002 - of the interface
         """Return the text of the module."""
-        return importlib.util.decode_source(self._source)
-
-    def get_code(self, fullname: str) -> CodeType:  # noqa: ARG002 - of the interface
-        """Return the compiled module."""
-        return self.source_to_code(self._source, str(self._path))
+        return self._source
 
 
 @lru_cache(maxsize=256)
@@ -174,7 +174,7 @@ def _module(name: str, path: Path, source: bytes, digest: str) -> ModuleType:
     """
     # A name that no import statement can find; dataclasses and the like look up their module.
     unique = f"fsql functions {digest} {name}"
-    spec = importlib.util.spec_from_loader(unique, _Source(source, path), origin=str(path))
+    spec = importlib.util.spec_from_loader(unique, _Source(unique, path, source))
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)

@@ -14,7 +14,7 @@ from fsql.compiler.explain.operators import operator_parts
 from fsql.compiler.explain.parts import headline
 from fsql.compiler.explain.traits import operator_name
 from fsql.compiler.records import dataclass
-from fsql.connectors.live.live_splits import needs_front_log
+from fsql.connectors.live.kinds import needs_front_log
 from fsql.connectors.settings import settings_of
 from fsql.job.result_differences import output_differences
 from fsql.job.state_operators import state_operators

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fsql.connectors.live.live_splits import is_live
+from fsql.connectors.live.kinds import is_live
 
 if TYPE_CHECKING:
     from fsql.job.compilation import Compiled

@@ -20,7 +20,7 @@ from fsql.compiler.diagnostics.near_names import near_name
 from fsql.compiler.diagnostics.numbers import count_text
 from fsql.compiler.records import dataclass
 from fsql.connectors.generated.pace import PacedSplit
-from fsql.connectors.live.live_splits import is_followed, is_live
+from fsql.connectors.live.kinds import is_followed, is_live
 from fsql.connectors.memory.source import GrowingRows
 from fsql.job.inserted_rows import stored_rows
 from fsql.job.live_changes import LiveChanges

@@ -9,7 +9,7 @@ from fsql.compiler.functions.timestamps import format_timestamp
 from fsql.compiler.logical import TimeKind
 from fsql.compiler.records import dataclass
 from fsql.compiler.sqltypes import TIMESTAMP_MAX, TIMESTAMP_MIN
-from fsql.connectors.live.live_splits import is_followed
+from fsql.connectors.live.kinds import is_followed
 from fsql.job.written import target_of
 from fsql.runtime.drivers.local import held_name
 

@@ -11,7 +11,7 @@ from fsql.compiler.records import dataclass
 from fsql.compiler.serialize import digest
 from fsql.connectors.file.output_files import Existing
 from fsql.connectors.generated.pace import PacedSplit
-from fsql.connectors.live.live_splits import is_followed, is_live
+from fsql.connectors.live.kinds import is_followed, is_live
 from fsql.job.first_plan import first_plan, with_first_plan
 from fsql.job.option_spans import locate_errors
 from fsql.job.stages import verify_product

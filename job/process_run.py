@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.compiler.diagnostics.codes import CODES
 from fsql.connectors.file.output_files import Existing
-from fsql.connectors.live.live_splits import needs_front_log, open_feed
+from fsql.connectors.live.kinds import needs_front_log
+from fsql.connectors.live.live_splits import open_feed
 from fsql.job.auto_ticks import AutoChoice, auto_ticks
 from fsql.job.coordination import (
     check_coordination,

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from fsql.compiler.diagnostics import FsqlError
 from fsql.compiler.records import dataclass
 from fsql.connectors.generated.pace import PacedSplit
-from fsql.connectors.live.live_splits import is_followed, is_live
+from fsql.connectors.live.kinds import is_followed, is_live
 from fsql.job.sources import open_splits
 from fsql.job.spark import spark_job
 from fsql.job.table_profile import counts_of_table

@@ -17,7 +17,6 @@ from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
-from fsql.compiler.connectors import FOLLOW
 from fsql.compiler.diagnostics.numbers import bytes_text
 from fsql.compiler.durations import duration_us
 from fsql.compiler.logical import TimeKind
@@ -53,24 +52,6 @@ _BLOCK_BYTES: Final = 1 << 20
 _MIB: Final = 1 << 20
 _KEPT_ROWS_MAX: Final = 65_536
 """How many rows before the last chunk have a known place: an expression may have failed in one of them."""
-
-
-def needs_front_log(table: Table) -> bool:
-    """Return whether the input of the table cannot be read again."""
-    connector = settings_of(table.options).connector
-    if connector.live_with:
-        return connector.live_with in dict(table.options)
-    return connector.option(LOG_SIZE) is not None
-
-
-def is_followed(table: Table) -> bool:
-    """Return whether the table reads files while they grow."""
-    return FOLLOW in dict(table.options)
-
-
-def is_live(table: Table) -> bool:
-    """Return whether the rows of the table arrive over time, not as fast as they are read."""
-    return needs_front_log(table) or dict(table.options).get("rate") is not None
 
 
 def front_log_of(front_logs: Path, table: Table) -> Path:

@@ -62,6 +62,8 @@ def test_a_run_imports_the_kernels_of_its_plan(tmp_path: Path) -> None:
     families = ("join", "ranking", "sessions", "aggregate")
     kernels = tuple(f"fsql.runtime.kernels.{family}" for family in families)
     assert {name for name in modules if name.startswith(kernels)} == set()
+    live = {name for name in modules if name.startswith("fsql.connectors.live.")}
+    assert live == {"fsql.connectors.live.kinds", "fsql.connectors.live.options"}
     assert sum(name.startswith("fsql") for name in modules) <= 700
     assert len(modules) <= 1000
 

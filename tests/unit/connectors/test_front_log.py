@@ -22,7 +22,8 @@ from fsql.connectors.context import ConnectorContext
 from fsql.connectors.live import front_log
 from fsql.connectors.live.front_log import LogWriter, segments, trim
 from fsql.connectors.live.inflows import DescriptorInflow, Feed, SocketInflow
-from fsql.connectors.live.live_splits import needs_front_log, open_feed
+from fsql.connectors.live.kinds import needs_front_log
+from fsql.connectors.live.live_splits import open_feed
 from fsql.connectors.live.log_split import LogSplit
 from fsql.connectors.live.time_bounds import BoundOptions
 from fsql.connectors.opening import open_source
