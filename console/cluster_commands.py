@@ -44,6 +44,18 @@ _PATH = click.Path(path_type=Path)
     "Default: the variable FSQL_SPARK_MASTER, or local[*].",
 )
 @click.option(
+    "--ui/--no-ui",
+    "page",
+    default=None,
+    help="Whether the agent serves the page of `fsql ui`, on the loopback interface.  Default: it does.",
+)
+@click.option(
+    "--ui-port",
+    type=click.IntRange(0, 65_535),
+    metavar="PORT",
+    help="Port of the page.  Default: a free one.",
+)
+@click.option(
     "--machine",
     metavar="NAME",
     help="Start the agent of another machine, NAME, which runs the workers that jobs have there.",
@@ -72,7 +84,10 @@ def up(
     it.
 
     --coordination, --coordination-credentials and --keys are for jobs that are deployed from now on; they
-    stay until others are given.  So does --stats, whether the agent runs already or not.
+    stay until others are given.  So do --stats and --ui, whether the agent runs already or not.
+
+    The address of the page has a token that is new at each start; `fsql up` prints it again.  Without the
+    packages of the extra `ui`, or with FSQL_UI=0 in the environment, there is no page.
 
     With --machine, the agent is that of another machine of the cluster, which sees the cluster directory at
     the same path.  It runs the workers that jobs have there (fsql deploy --on NAME=N), with its own --keys,
@@ -97,6 +112,7 @@ def up(
         connections.check()
         cluster.create()
         cluster.set_connections(connections.or_else(cluster.connections()))
+    _set_page(cluster, flags["page"], flags["ui_port"])
     settings = _set_collector(cluster, collector, master)
     if settings is not None:
         master = without_secrets(settings.master)
@@ -112,7 +128,35 @@ def up(
     started = start_agent(cluster, partial(spawn_agent, root))
     fields = {"directory": str(cluster.path), "agent": cluster.agent(), "started": started}
     what = "started" if started else "runs already"
-    reporter.inform("up", fields, f"the agent of {cluster.path} {what}\n")
+    page = _page_of(cluster)
+    if page is not None:
+        fields["page"] = page
+    shown = "" if page is None else f"the page is at {page}\n"
+    reporter.inform("up", fields, f"the agent of {cluster.path} {what}\n{shown}")
+
+
+def _set_page(cluster: ClusterDirectory, wanted: bool | None, port: int | None) -> None:  # noqa: FBT001
+    """Record whether the agent serves the page, where this is said."""
+    if wanted is None and port is None:
+        return
+    from fsql.deployment.directory import PageSettings
+
+    cluster.create()
+    before = cluster.page_settings()
+    cluster.set_page_settings(
+        PageSettings(
+            before.wanted if wanted is None else wanted, before.port if port is None else port
+        )
+    )
+
+
+def _page_of(cluster: ClusterDirectory) -> str | None:
+    """Return the address of the page that the agent serves, once it answers."""
+    from fsql.deployment.page_process import is_wanted, missing_package, wait_for_page
+
+    if not is_wanted(cluster) or missing_package() is not None:
+        return None
+    return wait_for_page(cluster)
 
 
 def _run_agent(root: click.Context, cluster: ClusterDirectory) -> bool:

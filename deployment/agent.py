@@ -36,6 +36,7 @@ from fsql.deployment.messages import (
     Start,
     Stop,
 )
+from fsql.deployment.page_process import PageProcess
 from fsql.deployment.server import RequestServer
 from fsql.deployment.statistics_process import StatisticsProcess
 from fsql.deployment.supervisor import STOP_SECONDS, Supervisor
@@ -90,6 +91,7 @@ class _Agent:
         self._lock = lock
         self._supervisor = Supervisor(directory, log_line, start_process)
         self._statistics = StatisticsProcess(directory, log_line)
+        self._page = PageProcess(directory, log_line)
         self._names = threading.Lock()
         self._end = threading.Event()
         self._ending = False
@@ -118,8 +120,10 @@ class _Agent:
                 if not self._ending:
                     self._supervisor.reconcile_all()
                     self._statistics.reconcile()
+                    self._page.reconcile()
         finally:
             self._server.close()
+            self._page.end()
             self._statistics.end()
             log_line("agent ends")
 

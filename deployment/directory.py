@@ -7,6 +7,8 @@
     DIR/requests/         the socket on which the agent listens
     DIR/agent.log         what the agent reports
     DIR/connections.json  the connections of jobs that are deployed without their own
+    DIR/page.json         the page that the agent serves
+    DIR/page_settings.json  whether it serves one
     DIR/statistics.json   which collector computes statistics
     DIR/statistics.lock   held by the statistics service while it runs
     DIR/statistics.log    what the statistics service reports
@@ -74,6 +76,21 @@ class StatisticsSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True
 
     collector: Literal["built-in", "spark"] = "built-in"
     master: str = "local[*]"
+
+
+class PageSettings(msgspec.Struct, frozen=True):
+    """Whether the agent serves the page of `fsql ui`, and at which port; 0 is a free one."""
+
+    wanted: bool = True
+    port: int = 0
+
+
+class PageAddress(msgspec.Struct, frozen=True):
+    """The page that an agent serves: its process, and its address with the token."""
+
+    agent: int
+    pid: int
+    url: str
 
 
 class Deployment(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -291,6 +308,29 @@ class ClusterDirectory:
     def set_statistics_settings(self, settings: StatisticsSettings) -> None:
         """Record which collector computes statistics."""
         write_json(self.path / "statistics.json", settings)
+
+    def page_settings(self) -> PageSettings:
+        """Return whether the agent serves the page.
+
+        Raises:
+            FsqlError: E632, if it cannot be read.
+        """
+        return read_json(self.path / "page_settings.json", PageSettings) or PageSettings()
+
+    def set_page_settings(self, settings: PageSettings) -> None:
+        """Record whether the agent serves the page."""
+        write_json(self.path / "page_settings.json", settings)
+
+    def page_address(self) -> PageAddress | None:
+        """Return the page that the agent serves."""
+        return read_json(self.path / "page.json", PageAddress)
+
+    def set_page_address(self, address: PageAddress | None) -> None:
+        """Record the page that the agent serves."""
+        if address is None:
+            (self.path / "page.json").unlink(missing_ok=True)
+        else:
+            write_json(self.path / "page.json", address, durable=False)
 
     def jobs(self) -> Iterator[JobDirectory]:
         """Return the directories of all jobs that are deployed, by id."""

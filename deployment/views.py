@@ -189,21 +189,31 @@ def _times(count: int) -> str:
     return "once" if count == 1 else f"{count} times"
 
 
+def _of_page(cluster: ClusterDirectory) -> list[int]:
+    """Return the processes of the page that the agent serves."""
+    page = cluster.page_address()
+    if page is None or page.agent != cluster.agent():
+        return []
+    return [page.pid, *processes_below(page.pid)]
+
+
 def processes(cluster: ClusterDirectory) -> list[ProcessView]:
-    """Return the processes of the agent, of the statistics service, of all jobs, and of other machines."""
+    """Return the processes of the agent, of its page and statistics, of all jobs, and of other machines."""
     found = []
     agent = cluster.agent()
     service = locked_by(cluster.statistics_lock)
     of_service = [service, *processes_below(service)] if service else []
+    of_page = _of_page(cluster)
     if agent:
         found += view_process(agent, "agent", None)
         running = {view.runner for view in views(cluster)}
         jobs = {below for pid in running if pid for below in (pid, *processes_below(pid))}
         for process in processes_below(agent):
-            if process not in jobs and process not in of_service:
+            if process not in jobs and process not in {*of_service, *of_page}:
                 found += view_process(process, role_of(process) or "job", None)
     for process in of_service:
         found += view_process(process, "statistics", None)
+    found += [view for process in of_page for view in view_process(process, "page", None)]
     for view in views(cluster):
         if view.runner:
             found += view_process(view.runner, "job", view.deployment.name)

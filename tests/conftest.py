@@ -176,6 +176,7 @@ def pytest_configure(config: pytest.Config) -> None:
     settings.load_profile("fsql")
     # Plans are verified behind each pass of the rules.
     os.environ["FSQL_VERIFY"] = "1"
+    os.environ["FSQL_UI"] = "0"  # agents of tests serve no page, except those of its tests
     # The key of TCP consumers is that of the user, whose files tests leave alone.
     os.environ["XDG_CONFIG_HOME"] = tempfile.mkdtemp(prefix="fsql-tests-")
     # What is shown depends on the terminal; those of tests are their own.

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
+from threading import Thread
 from typing import TYPE_CHECKING
 
 import click
@@ -13,6 +15,7 @@ from fsql.console.flags import cluster_directory
 
 if TYPE_CHECKING:
     from fsql.console.reporter import Reporter
+    from fsql.console.web.server import PageServer
 
 
 @click.command(short_help="Show the jobs in the browser.")
@@ -24,8 +27,9 @@ if TYPE_CHECKING:
     metavar="PORT",
     help="Port of the loopback interface. Default: a free one.",
 )
+@click.option("--of-agent", is_flag=True, hidden=True)
 @pass_reporter
-def ui(reporter: Reporter, directory: Path | None, port: int) -> None:
+def ui(reporter: Reporter, directory: Path | None, port: int, *, of_agent: bool) -> None:
     """Serve a page that shows the jobs of the cluster directory, until Ctrl-C.
 
     The command prints the address of the page, with a token: whoever has it can do with the jobs what you
@@ -33,9 +37,10 @@ def ui(reporter: Reporter, directory: Path | None, port: int) -> None:
     port: ssh -L 8100:127.0.0.1:8100 MACHINE fsql ui --port 8100
 
     It needs an extra: pip install 'fsql[ui]'.  With --json, standard output has one object: {"url", "port"}.
+    `fsql up` serves such a page as well.
     """
     from fsql.compiler.diagnostics import Diagnostic, FsqlError
-    from fsql.deployment.directory import find_directory
+    from fsql.deployment.directory import PageAddress, find_directory
 
     try:
         from fsql.console.web.server import listen, page_server
@@ -56,16 +61,31 @@ def ui(reporter: Reporter, directory: Path | None, port: int) -> None:
     access = Access(own_port)
     url = f"http://127.0.0.1:{own_port}/open?token={access.token}"
 
+    cluster = find_directory(directory)
+
     def tell() -> None:
-        if reporter.json:
+        if of_agent:
+            agent = cluster.agent()
+            if agent is not None:
+                cluster.set_page_address(PageAddress(agent, os.getpid(), url))
+        elif reporter.json:
             click.echo(json.dumps({"url": url, "port": own_port}))
         else:
             click.echo(f"open {url}\nend with Ctrl-C")
 
     scripts = Path.cwd()
     with listening:
-        application = Application(find_directory(directory), access, scripts).asgi()
-        page_server(application, tell).run(sockets=[listening])
+        server = page_server(Application(cluster, access, scripts).asgi(), tell)
+        if of_agent:
+            Thread(target=_end_with_input, args=[server], daemon=True).start()
+        server.run(sockets=[listening])
+
+
+def _end_with_input(server: PageServer) -> None:
+    """End the server when standard input ends: the agent has closed it, or has ended."""
+    while os.read(0, 1 << 10):
+        pass
+    server.should_exit = True
 
 
 @click.command(hidden=True)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import deque
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
 from fsql.compiler.diagnostics import FsqlError
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from fsql.optimizer.collectors.written_results import Collected
 
 SAMPLE_SECONDS: Final = 1.0
+IDLE_SECONDS: Final = 5.0
 HISTORY: Final = 900
 """The number of samples of a job that are kept."""
 _BINS: Final = frozenset({"loads", "pairs"})
@@ -61,18 +63,28 @@ class Watch:
         self._collected: dict[str, tuple[int, Collected]] = {}
         self._history: dict[str, deque[Point]] = {}
         self._changed = asyncio.Condition()
+        self._asked = asyncio.Event()
+        self._asked_at = float("-inf")
         self.now = JobsNow(0, clock(), ())
 
     async def run(self) -> None:
-        """Take samples until this is cancelled."""
+        """Take samples until this is cancelled, fewer while nobody asks for them."""
+        loop = asyncio.get_running_loop()
         while True:
+            self._asked.clear()
             await asyncio.to_thread(self.take)
             async with self._changed:
                 self._changed.notify_all()
             await asyncio.sleep(SAMPLE_SECONDS)
+            if loop.time() - self._asked_at > IDLE_SECONDS:
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(IDLE_SECONDS):
+                        await self._asked.wait()
 
     async def after(self, number: int) -> JobsNow:
         """Return the first sample after one with a number."""
+        self._asked_at = asyncio.get_running_loop().time()
+        self._asked.set()
         async with self._changed:
             await self._changed.wait_for(lambda: self.now.number > number)
         return self.now
