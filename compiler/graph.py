@@ -371,7 +371,8 @@ class CombineJoin(Combine):
 
     Rows with a NULL key are left out; an outer join has keys that are not NULL on the sides that it keeps.
     With `closing` a key, the one at `window_end`, is a bound of windows of both sides, and the closing of a
-    window only frees its state.  For `by_position` (hot keys), `once` and `condition` see `logical.Join`.
+    window only frees its state.  For `by_position` (hot keys), `once`, `condition` and `broadcast` see
+    `logical.Join`.
     """
 
     left_keys: tuple[Expression, ...]
@@ -389,6 +390,7 @@ class CombineJoin(Combine):
     by_position: bool = False
     once: bool = False
     condition: Expression | None = None
+    broadcast: bool = False
 
 
 @dataclass(frozen=True, eq=False)

@@ -57,6 +57,15 @@ def common_bins(one: BinRanges, other: BinRanges) -> BinRanges:
     return tuple(found)
 
 
+def bins_without(one: BinRanges, other: BinRanges) -> BinRanges:
+    """Return the bins of one set that are not in another."""
+    cuts = [0, *(bound for each in other for bound in each), BINS]
+    gaps = tuple(
+        (first, end) for first, end in zip(cuts[::2], cuts[1::2], strict=True) if first < end
+    )
+    return common_bins(one, gaps)
+
+
 def are_bin_ranges(ranges: BinRanges) -> bool:
     """Return whether these are ranges of bins, as required."""
     bounds = [bound for each in ranges for bound in each]

@@ -1,7 +1,8 @@
 """The parts of a tick plan that a tick may change in addition to owners.
 
-They are the policies of folds, the order of filters, which folds get rows of hot keys pre-aggregated, how
-much of a table other workers process than those that read it, and for how long readers wait for more rows.
+They are the policies of folds, the order of filters, which folds get rows of hot keys pre-aggregated, which
+folds are replicated, how much of a table other workers process than those that read it, and for how long
+readers wait for more rows.
 
 Contract.  Any choices that `fault_of_choices` accepts give a plan that releases the same bytes, and has the
 same stages, operators, exchanges, ports and state.
@@ -20,7 +21,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.functions.evaluate import fallible
-from fsql.compiler.graph import Select
+from fsql.compiler.graph import CombineJoin, Select
 from fsql.compiler.logical import TimeKind
 from fsql.compiler.pre_aggregation import may_pre_aggregate, pre_aggregations_of
 from fsql.compiler.records import dataclass
@@ -29,6 +30,7 @@ from fsql.compiler.serialize import ID_DIGITS, canonical_bytes, digest
 from fsql.compiler.tick_plan import (
     HEAD,
     FoldHead,
+    Placement,
     Policy,
     Send,
     SourceHead,
@@ -61,6 +63,7 @@ class PlanChoices:
     has for folds the number of rows of a key in a batch from which they are pre-aggregated, 0 for never.
     `rebalanced` has for tables, by name, the percentage of rows that the worker of a front sends to other
     workers before the first stage, and `lingers` for how many milliseconds it waits between two small chunks.
+    `replicated` has for folds whether they are replicated.
     """
 
     policies: tuple[tuple[str, Policy], ...] = ()
@@ -68,6 +71,7 @@ class PlanChoices:
     pre_aggregations: tuple[tuple[str, int], ...] = ()
     rebalanced: tuple[tuple[str, int], ...] = ()
     lingers: tuple[tuple[str, int], ...] = ()
+    replicated: tuple[tuple[str, bool], ...] = ()
 
 
 NO_CHOICES = PlanChoices()
@@ -136,6 +140,11 @@ def choices_of(plan: TickPlan) -> PlanChoices:
         tuple(
             sorted((head.table.name, head.linger_ms) for head in _sources(plan) if may_linger(head))
         ),
+        tuple(
+            (head.operator, head.operator in plan.replicated)
+            for head in _folds(plan)
+            if may_replicate(head)
+        ),
     )
 
 
@@ -159,7 +168,11 @@ def fault_of_choices(plan: TickPlan, choices: PlanChoices) -> str:
         given = sorted(number for group in order.groups for number in group)
         if not all(order.groups) or given != list(range(len(runs[order.run].conjuncts))):
             return f"the filters of stage {order.stage} do not have each conjunct once"
-    return _fault_of_pre_aggregations(plan, choices) or _fault_of_tables(plan, choices)
+    return (
+        _fault_of_pre_aggregations(plan, choices)
+        or _fault_of_replicas(plan, choices)
+        or _fault_of_tables(plan, choices)
+    )
 
 
 def _fault_of_pre_aggregations(plan: TickPlan, choices: PlanChoices) -> str:
@@ -171,6 +184,25 @@ def _fault_of_pre_aggregations(plan: TickPlan, choices: PlanChoices) -> str:
             return f"rows for {operator} cannot be pre-aggregated from {least} rows on"
     if len({operator for operator, _ in choices.pre_aggregations}) < len(choices.pre_aggregations):
         return "a fold has two pre-aggregations"
+    return ""
+
+
+def may_replicate(head: FoldHead) -> bool:
+    """Return whether a fold may be replicated.
+
+    Its left rows make rows and are not kept, so that they may be on any worker that has the right side; and
+    changes of the right side make none, so that no row is made twice.
+    """
+    return isinstance(head.combine, CombineJoin) and head.combine.once
+
+
+def _fault_of_replicas(plan: TickPlan, choices: PlanChoices) -> str:
+    may = {head.operator for head in _folds(plan) if may_replicate(head)}
+    for operator, _ in choices.replicated:
+        if operator not in may:
+            return f"the fold {operator} cannot be replicated"
+    if len({operator for operator, _ in choices.replicated}) < len(choices.replicated):
+        return "a fold is replicated twice"
     return ""
 
 
@@ -229,6 +261,7 @@ def with_choices(plan: TickPlan, choices: PlanChoices) -> TickPlan:
     """Return the plan with these choices, which must be valid for it."""
     policies, least_rows = dict(choices.policies), dict(choices.pre_aggregations)
     rebalanced, lingers = dict(choices.rebalanced), dict(choices.lingers)
+    replicated = dict(choices.replicated)
     stages = []
     for number, stage in enumerate(plan.stages):
         orders = {each.run: each.groups for each in choices.filters if each.stage == number}
@@ -243,6 +276,7 @@ def with_choices(plan: TickPlan, choices: PlanChoices) -> TickPlan:
             head = replace(head, rebalanced=percent, linger_ms=linger_ms)
             stage = replace(stage, head=head)  # noqa: PLW2901
         sends = tuple(_with_pre_aggregation(plan, stage, each, least_rows) for each in stage.sends)
+        sends = tuple(_with_placement(plan, each, replicated) for each in sends)
         stages.append(stage if sends == stage.sends else replace(stage, sends=sends))
     return replace(plan, stages=tuple(stages))
 
@@ -258,6 +292,18 @@ def _with_pre_aggregation(
     assert isinstance(head, FoldHead)
     least = least_rows.get(head.operator, send.to.pre_aggregates)
     return replace(send, to=replace(send.to, pre_aggregates=least))
+
+
+def _with_placement(plan: TickPlan, send: Send, replicated: dict[str, bool]) -> Send:
+    """Return a send into a fold that is given a choice to be replicated, or not to be."""
+    to = send.to
+    operator = plan.exchanges[to.stage] if replicated and isinstance(to, ToFold) else ""
+    if operator not in replicated:
+        return send
+    assert isinstance(to, ToFold)
+    placement = Placement.EVERY if to.side else Placement.HERE
+    placement = placement if replicated[operator] else Placement.OWNER
+    return replace(send, to=replace(to, placement=placement))
 
 
 def _with_filters(stage: Stage, orders: dict[int, tuple[tuple[int, ...], ...]]) -> Stage:

@@ -68,6 +68,9 @@ _LATER_FIELDS: Final = frozenset(
 )
 """Fields that operators and tables got later: plans without them keep their ids."""
 
+_HINTS: Final = frozenset({"broadcast"})
+"""Fields that change neither results nor state, and are part of no operator id; False is not written."""
+
 _Form = object
 
 
@@ -128,7 +131,7 @@ def work_digest(plan: Plan, data_of: Callable[[Table], str]) -> str:
 
 
 def _is_computed(class_name: str, field: str) -> bool:
-    return field not in _NOT_COMPUTED and f"{class_name}.{field}" not in _NOT_COMPUTED
+    return field not in (_NOT_COMPUTED | _HINTS) and f"{class_name}.{field}" not in _NOT_COMPUTED
 
 
 def _encode(
@@ -157,6 +160,10 @@ def _forms(
             for field in dataclasses.fields(node)
             if not (isinstance(node, AggregateCall | OverCall) and _is_omitted(node, field))
             and not (field.name in _LATER_FIELDS and not getattr(node, field.name))
+            and not (
+                field.name in _HINTS
+                and not (wanted(name, field.name) and getattr(node, field.name))
+            )
         }
         forms.append([name, values])
     return forms

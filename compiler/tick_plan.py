@@ -83,9 +83,23 @@ class Step:
     origin: str
 
 
+class Placement(enum.Enum):
+    """To which of the workers that own bins of a fold rows go.
+
+    A fold is **replicated** if the rows of one side go to EVERY worker, which keeps them all; then those of
+    the other side may be at any one worker, and stay HERE, on the worker that they are on.
+    """
+
+    OWNER = "owner"
+    HERE = "here"
+    EVERY = "every"
+
+
 @dataclass(frozen=True, slots=True)
 class ToFold:
     """Into input `side` of the fold that heads stage `stage`; exchanged by the hash of `keys`.
+
+    With another `placement` than OWNER, the fold is replicated.
 
     Rows of a key that has `pre_aggregates` of them in a batch, or more, are pre-aggregated before; with 0
     none are.  See `pre_aggregation`.
@@ -95,6 +109,7 @@ class ToFold:
     side: int
     keys: tuple[Expression, ...]
     pre_aggregates: int = 0
+    placement: Placement = Placement.OWNER
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,6 +191,15 @@ class TickPlan:
         """Return the name of the exchange into each fold, by stage: the operator id of the fold."""
         heads = [(number, stage.head) for number, stage in enumerate(self.stages)]
         return {number: head.operator for number, head in heads if isinstance(head, FoldHead)}
+
+    @property
+    def replicated(self) -> frozenset[str]:
+        """Return the names of the exchanges into folds that are replicated."""
+        sends = [send.to for stage in self.stages for send in stage.sends]
+        every = {
+            to.stage for to in sends if isinstance(to, ToFold) if to.placement is Placement.EVERY
+        }
+        return frozenset(name for number, name in self.exchanges.items() if number in every)
 
     @property
     def rejecting(self) -> tuple[int, ...]:

@@ -2,9 +2,9 @@
 
 The file has one JSON object: the digest of the job's logical plan, the policy of each fold, for each filter
 run the conjuncts of each filter in the order of their evaluation, for each fold that may get pre-aggregated
-rows, the number of rows of a key in a batch from which they are pre-aggregated, and for each table the
-percentage of its rows that its readers send to other workers before the first stage, and its linger.  Omitted
-choices are unchanged.
+rows, the number of rows of a key in a batch from which they are pre-aggregated, for each table the percentage
+of its rows that its readers send to other workers before the first stage, and its linger, and for each join
+that may be replicated whether it is.  Omitted choices are unchanged.
 """
 
 from __future__ import annotations
@@ -65,6 +65,12 @@ class _Rebalanced(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     percent: int
 
 
+class _Replica(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    stage: int
+    operator: str
+    on_all_workers: bool
+
+
 class _Linger(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     table: str
     milliseconds: int
@@ -79,6 +85,7 @@ class ChoicesFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     pre_aggregations: tuple[_PreAggregation, ...] = ()
     rebalanced: tuple[_Rebalanced, ...] = ()
     lingers: tuple[_Linger, ...] = ()
+    replicas: tuple[_Replica, ...] = ()
 
 
 def plan_of(job: JobDescription, choices: PlanChoices) -> TickPlan:
@@ -129,7 +136,13 @@ def choices_file_of(job: JobDescription, plan: TickPlan) -> ChoicesFile:
     rebalanced = tuple(_Rebalanced(*each) for each in choices_of(plan).rebalanced)
     lingers = tuple(_Linger(*each) for each in choices_of(plan).lingers)
     of_folds = tuple(folds), tuple(filters), tuple(pre_aggregations)
-    return ChoicesFile(job.plan, *of_folds, rebalanced, lingers)
+    copied = dict(choices_of(plan).replicated)
+    replicas = tuple(
+        _Replica(fold.stage, fold.operator, copied[fold.operator])
+        for fold in folds
+        if fold.operator in copied
+    )
+    return ChoicesFile(job.plan, *of_folds, rebalanced, lingers, replicas)
 
 
 def file_text(file: ChoicesFile) -> str:
@@ -152,14 +165,15 @@ def read_choices(path: Path, job: JobDescription, plan: TickPlan) -> PlanChoices
         raise _invalid(f'"{path}" was written for another plan than the job has')
     for fold in found.folds:
         _check_fold(fold.stage, fold.operator, plan, path)
-    for each in found.pre_aggregations:
+    for each in (*found.pre_aggregations, *found.replicas):
         _check_fold(each.stage, each.operator, plan, path)
     policies = tuple((fold.operator, fold.policy) for fold in found.folds)
     orders = tuple(_order(filters, plan, path) for filters in found.filters)
     least_rows = tuple((fold.operator, fold.least_rows) for fold in found.pre_aggregations)
     rebalanced = tuple((each.table, each.percent) for each in found.rebalanced)
     lingers = tuple((each.table, each.milliseconds) for each in found.lingers)
-    choices = PlanChoices(policies, orders, least_rows, rebalanced, lingers)
+    replicas = tuple((each.operator, each.on_all_workers) for each in found.replicas)
+    choices = PlanChoices(policies, orders, least_rows, rebalanced, lingers, replicas)
     wrong = fault_of_choices(plan, choices)
     if wrong:
         raise _invalid(f'"{path}": {wrong}')

@@ -5,17 +5,20 @@ Released bytes do not depend on the choice; throughput and latency do.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler import graph as graphs
 from fsql.compiler.assignment import Assignment
 from fsql.compiler.expression import ColumnRef
 from fsql.compiler.owners import Owners
+from fsql.compiler.plan_choices import PlanChoices, with_choices
 from fsql.compiler.reasons import Reason
 from fsql.compiler.tick_plan import HEAD, FoldHead, Policy, SinkPort, TickPlan, ToSink
 from fsql.optimizer.fold_policies import has_timers
 from fsql.optimizer.fuse import fuse
 from fsql.optimizer.replacements import mark_replacements
+from fsql.optimizer.replicas import first_replicas
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -66,7 +69,10 @@ def choose(
     assignment = Assignment(Owners.of_equal_ranges(workers))
     text = f"ranges of equal size for {workers}, no estimate of their load"
     reasons.append(Reason(HASH_BINS, text))
-    return TickPlan(stages, sinks, late_windows, assignment, tuple(reasons))
+    plan = TickPlan(stages, sinks, late_windows, assignment, ())
+    replicas, of_replicas = first_replicas(plan)
+    plan = with_choices(plan, PlanChoices(replicated=replicas))
+    return replace(plan, reasons=(*reasons, *of_replicas))
 
 
 def subject_of_stage(stage: int) -> str:

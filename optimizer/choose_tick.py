@@ -6,11 +6,12 @@ owners      which workers own hash bins (`owner_choice`)
 policies    folds with too many repairs become ORDERED, and SPECULATIVE after these (`fold_policies`)
 filters     conditions that drop many rows at a low cost come first (`filter_orders`)
 hot keys    rows of hot keys are pre-aggregated if a single key makes a worker the busiest
+replicas    the side of a join goes to all workers if that sends fewer bytes (`replicas`)
 rows        other workers than those that read a table process a part of it (`rebalancing`)
 lingers     readers wait for more rows where calls take most of a worker's time (`lingers`)
 
-Bins do not move in a tick that begins to pre-aggregate, rebalances, or changes a linger, which changes all
-loads.  No linger changes in a tick that rebalances.
+Bins do not move in a tick that begins to pre-aggregate, rebalances, or changes replicas or a linger, which
+changes all loads.  No linger changes in a tick that rebalances.
 Pre-aggregation never ends by itself: if no key is hot, it only examines some hashes of each batch.
 """
 
@@ -26,8 +27,9 @@ from fsql.optimizer.filter_orders import choose_filter_orders
 from fsql.optimizer.fold_policies import choose_policies
 from fsql.optimizer.hot_keys import advise_divisions, choose_pre_aggregations
 from fsql.optimizer.lingers import choose_lingers
-from fsql.optimizer.owner_choice import OWNERS, choose_owners
+from fsql.optimizer.owner_choice import OWNERS, choose_owners, reason_to_wait
 from fsql.optimizer.rebalancing import choose_rebalancing
+from fsql.optimizer.replicas import choose_replicas, sizes_of_statistics
 from fsql.optimizer.tick_costs import TICK_SECONDS as LEAST_SECONDS
 from fsql.optimizer.tick_costs import intervals_of, owners_cost
 
@@ -118,7 +120,14 @@ def choose_tick(situation: Situation, statistics: Statistics) -> TickChoice:
     filters, of_filters = choose_filter_orders(
         situation.plan, statistics, situation.least_cost, measured
     )
-    choices = PlanChoices(policies, filters, least_rows, rebalancing.tables, lingers)
-    more = *of_hot_keys, *of_filters, *rebalancing.reasons, *of_lingers
+    replicas, of_replicas = choose_replicas(
+        situation.plan,
+        sizes_of_statistics(situation.plan, statistics),
+        waits=reason_to_wait(situation, measured),
+    )
+    if replicas and owners is not None:
+        owners, reason = None, Reason(OWNERS, "stay; the replicas change the loads")
+    choices = PlanChoices(policies, filters, least_rows, rebalancing.tables, lingers, replicas)
+    more = *of_hot_keys, *of_replicas, *of_filters, *rebalancing.reasons, *of_lingers
     cost = LEAST_SECONDS if owners is None else owners_cost(situation, statistics, owners)
     return TickChoice(owners, choices, (reason, *reasons, *more), cost)

@@ -30,6 +30,7 @@ from fsql.optimizer.local_exchanges import exchanges_in_groups
 from fsql.optimizer.owner_choice import OWNERS, bins_have_moved, bins_move
 from fsql.optimizer.rebalancing import Rebalancing, choose_rebalancing
 from fsql.optimizer.replay import IMBALANCE, over_mean
+from fsql.optimizer.replicas import choose_replicas, sizes_of_profile
 from fsql.optimizer.statistics import Cost, HeavyKey, Load, Statistics
 
 if TYPE_CHECKING:
@@ -47,8 +48,9 @@ def choose_first(plan: TickPlan, profile: Profile) -> TickChoice:
     owners, reason = _owners(plan, profile, dict(least_rows))
     of_hot_keys += advise_divisions(plan, statistics)
     filters, of_filters = choose_filter_orders(plan, statistics)
-    choices = PlanChoices((), filters, least_rows)
-    return TickChoice(owners, choices, (reason, *of_hot_keys, *of_filters))
+    replicas, of_replicas = choose_replicas(plan, sizes_of_profile(plan, profile))
+    choices = PlanChoices((), filters, least_rows, replicated=replicas)
+    return TickChoice(owners, choices, (reason, *of_hot_keys, *of_replicas, *of_filters))
 
 
 def choices_left_to_ticks(plan: TickPlan, *, chooses_policies: bool) -> tuple[Reason, ...]:

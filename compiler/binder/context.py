@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import field, replace
 from typing import TYPE_CHECKING
 
+from fsql.compiler.binder.joins.broadcast import Broadcasts
 from fsql.compiler.binder.joins.skew import Skews
 from fsql.compiler.binder.limits import SCANS_MAX
 from fsql.compiler.binder.report import refusal
@@ -55,11 +56,11 @@ class Context:
     `declared` are the available connectors and formats.  `one_row` returns the table that queries without
     FROM read; the first call adds it to the job.  `functions` are the declared functions in Python, `zone` is
     the time zone of the script.  `infer` reads the columns of tables that declare none.  `time_to_live` is
-    that of the state of the query, `idle` the default of that option of live tables.  `skews` are the hints
-    of the SELECT about its joins.  `join_names` are the other names of the columns of SELECTs, by their span.
-    `hidden_times` are the SELECTs of views, by their span, with whether their last column is event time that
-    has no name.  `looked_up` gets the ordinals of the tables that lookup joins need at rest,
-    `planned` the SELECTs, as they are bound and planned.
+    that of the state of the query, `idle` the default of that option of live tables.  `skews` and
+    `broadcasts` are the hints of the SELECT about its joins.  `join_names` are the other names of the columns
+    of SELECTs, by their span.  `hidden_times` are the SELECTs of views, by their span, with whether their
+    last column is event time that has no name.  `looked_up` gets the ordinals of the tables that lookup joins
+    need at rest, `planned` the SELECTs, as they are bound and planned.
     """
 
     report: Report
@@ -74,6 +75,7 @@ class Context:
     time_to_live: TimeToLive
     idle: str | None = None
     skews: Skews = field(default_factory=Skews)
+    broadcasts: Broadcasts = field(default_factory=Broadcasts)
     join_names: dict[Span, tuple[str | None, ...]] = field(default_factory=dict)
     hidden_times: dict[Span, bool] = field(default_factory=dict)
     looked_up: set[int] = field(default_factory=set)

@@ -392,6 +392,7 @@ class FromBinder:
             keyed=keyed,
             lifetimes=self.context.time_to_live.of_sides,
             skews=self.context.skews,
+            broadcasts=self.context.broadcasts,
         )
         if joined is None:
             return None

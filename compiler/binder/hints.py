@@ -1,4 +1,4 @@
-"""Hints after SELECT: STATE_TTL, SKEW, and those that concern only how other systems compute joins."""
+"""Hints after SELECT: STATE_TTL, SKEW, BROADCAST, FORWARD, and those that concern other systems only."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from fsql.compiler import syntax
 from fsql.compiler.binder.ddl.time_to_live import TimeToLive, read_duration
+from fsql.compiler.binder.joins.broadcast import BROADCASTS, FORWARD, Broadcasts
 from fsql.compiler.binder.joins.skew import Skews
 from fsql.compiler.binder.report import not_implemented, refusal
 from fsql.compiler.binder.scope import names_text
@@ -27,8 +28,8 @@ _PLANNED: Final = "the planner chooses; see fsql explain --stage tick"
 _WITHOUT_EFFECT: Final[Mapping[str, str]] = {
     **dict.fromkeys(
         (
-            *("BROADCAST", "BROADCASTJOIN", "MAPJOIN", "SHUFFLE_HASH", "SHUFFLE_MERGE", "MERGE"),
-            *("NEST_LOOP", "SHUFFLE_REPLICATE_NL", "MULTI_JOIN", "COALESCE", "REPARTITION"),
+            *("SHUFFLE_HASH", "SHUFFLE_MERGE", "MERGE", "NEST_LOOP"),
+            *("SHUFFLE_REPLICATE_NL", "MULTI_JOIN", "COALESCE", "REPARTITION"),
             *("REPARTITION_BY_RANGE", "REBALANCE", "USE_HASH", "PARALLEL"),
         ),
         _PLANNED,
@@ -45,13 +46,15 @@ def with_hints(select: syntax.Select, context: Context) -> Context:
         Refusal: E118, E205, E224, E301.
     """
     lifetimes: dict[str, Lifetime] = {}
-    skews = Skews()
+    skews, broadcasts = Skews(), Broadcasts()
     for hint in select.hints:
         name = hint.name.name.upper()
         if name == STATE_TTL:
             lifetimes |= _lifetimes(hint, select)
         elif name == _SKEW:
             skews.add(hint, context.report)
+        elif name in {*BROADCASTS, FORWARD}:
+            broadcasts.add(hint)
         elif name in _WITHOUT_EFFECT:
             context.report.warn(
                 Diagnostic(
@@ -65,6 +68,8 @@ def with_hints(select: syntax.Select, context: Context) -> Context:
             raise _unknown(hint)
     if skews.hints or context.skews.hints:
         context = replace(context, skews=skews)
+    if broadcasts.hints or context.broadcasts.hints:
+        context = replace(context, broadcasts=broadcasts)
     if not lifetimes:
         return context
     return replace(context, time_to_live=_time_to_live(select, lifetimes))
@@ -186,7 +191,8 @@ def _unknown(hint: syntax.Hint) -> Exception:
             hint.span,
             help="write it after the name of the table: FROM t /*+ OPTIONS('key' = 'value') */",
         )
-    near = near_name(name, (*_WITHOUT_EFFECT, STATE_TTL, _SKEW, "OPTIONS"))
+    known = (*_WITHOUT_EFFECT, *BROADCASTS, FORWARD, STATE_TTL, _SKEW, "OPTIONS")
+    near = near_name(name, known)
     return refusal(
         "E118",
         f"hint {name} does not exist",

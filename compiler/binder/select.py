@@ -69,6 +69,8 @@ def bind_select(select: syntax.Select, context: Context, bind_query: QueryBinder
         plan = bind_partitioned(select, relation, (), hinted, bind_query)
     if hinted.skews is not context.skews:
         hinted.skews.warn_unused(context.report)
+    if hinted.broadcasts is not context.broadcasts:
+        hinted.broadcasts.warn_unused(context.report)
     if hinted.time_to_live is not context.time_to_live:
         hinted.time_to_live.check_all_ends(plan, select.span)
     return plan

@@ -83,6 +83,11 @@ def changed_choices(before: TickPlan, after: TickPlan) -> Iterator[str]:
         if least != least_rows[operator]:
             was_text = pre_aggregation_text(least_rows[operator])
             yield f"rows for {operator}: {pre_aggregation_text(least)}, was: {was_text}"
+    copied = dict(old.replicated)
+    for operator, replicated in new.replicated:
+        if replicated != copied[operator]:
+            was_text = replicas_text(replicated=copied[operator])
+            yield f"replicas of {operator}: {replicas_text(replicated=replicated)}, was: {was_text}"
     yield from _changed_tables(old, new)
     for was, now in zip(old.filters, new.filters, strict=True):
         if was != now:
@@ -105,6 +110,11 @@ def _changed_tables(old: PlanChoices, new: PlanChoices) -> Iterator[str]:
 def pre_aggregation_text(least: int) -> str:
     """Return the number of rows of a key in a batch from which on they are pre-aggregated."""
     return f"pre-aggregated from {least:,} of a key on" if least else "not pre-aggregated"
+
+
+def replicas_text(*, replicated: bool) -> str:
+    """Return where the side of a join is that may be replicated."""
+    return "on all workers" if replicated else "none"
 
 
 def rebalanced_text(percent: int) -> str:

@@ -161,6 +161,9 @@ def _target_text(plan: t.TickPlan, stage: t.Stage, send: t.Send) -> str:
             where = f"stage {number}, {'right' if side else 'left'}" if two else f"stage {number}"
             by = ", ".join(key_texts(keys, t.schema_of(stage, send.step)))
             text = f"{where}, exchanged by {by}" if by else f"{where}, to one worker"
+            if send.to.placement is not t.Placement.OWNER:
+                to_all = send.to.placement is t.Placement.EVERY
+                text = f"{where}, {'to all workers' if to_all else 'not exchanged'}"
             if send.to.pre_aggregates:
                 text += f", {pre_aggregation_text(send.to.pre_aggregates)}"
             return text
@@ -222,7 +225,11 @@ def _send_json(stage: t.Stage, send: t.Send) -> JsonObject:
     match send.to:
         case t.ToFold(stage=number, side=side, keys=keys):
             by = key_texts(keys, t.schema_of(stage, send.step))
-            least = {"pre_aggregates": send.to.pre_aggregates} if send.to.pre_aggregates else {}
+            least: JsonObject = {}
+            if send.to.pre_aggregates:
+                least["pre_aggregates"] = send.to.pre_aggregates
+            if send.to.placement is not t.Placement.OWNER:
+                least["placement"] = send.to.placement.value
             return {**step, "stage": number, "side": side, "exchanged_by": by, **least}
         case t.ToSink(insert=insert):
             return {**step, "sink": insert}

@@ -88,7 +88,8 @@ class Join(Plan):
     not kept: with the rows that the right has after all changes of the row's root, and for which
     `condition`, over the columns of both, is TRUE.  A pair on which it fails is an error at the row's root.
     Changes of the right make nothing, so the result is append-only, with the event time of the left.  Path:
-    zeros, one more than the depth of the deeper side, so rows of one root tie.
+    zeros, one more than the depth of the deeper side, so rows of one root tie.  With `broadcast`, a hint that
+    changes nothing in the result, every worker gets the right.
 
     The other kinds are updating, and have no time range.  LEFT, RIGHT and FULL also return rows without a
     partner, padded with NULLs, as long as they have none.  SEMI returns the rows of the left side that have a
@@ -104,6 +105,7 @@ class Join(Plan):
     hot_keys: HotKeys | None = None
     once: bool = False
     condition: Expression | None = None
+    broadcast: bool = False
 
     @cached_property
     def schema(self) -> Schema:

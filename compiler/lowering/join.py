@@ -60,6 +60,7 @@ def lower_join(draft: Draft, plan: Join, left: int, right: int) -> int:
         by_position=hot is not None,
         once=plan.once,
         condition=plan.condition,
+        broadcast=plan.broadcast,
     )
     keys = left_keys, right_keys
     if hot is None:

@@ -7,7 +7,8 @@ AssertionError that lists all violations.
   a later stage, or to a port that exists.
 * **Supply.**  Each side of a fold, each sink and each port of late rows is sent to.
 * **Rows.**  What is sent to a fold has the columns of that side, and no deeper path; what is sent to a sink
-  has its columns, and the mark of replacements where the port has one.  A key finds its columns.
+  has its columns, and the mark of replacements where the port has one.  A key finds its columns.  Only a
+  join whose rows are joined once is replicated: its right side goes to all workers, its left stays.
 * **Names.**  A table has one source; the operator ids of folds differ: state is kept under them.
 """
 
@@ -18,9 +19,18 @@ from typing import TYPE_CHECKING, assert_never
 
 from fsql.compiler.expression import ColumnRef
 from fsql.compiler.node import walk
+from fsql.compiler.plan_choices import may_replicate
 from fsql.compiler.pre_aggregation import may_pre_aggregate
 from fsql.compiler.sqltypes import BOOLEAN
-from fsql.compiler.tick_plan import HEAD, FoldHead, SourceHead, ToFold, ToLate, ToSink
+from fsql.compiler.tick_plan import (
+    HEAD,
+    FoldHead,
+    Placement,
+    SourceHead,
+    ToFold,
+    ToLate,
+    ToSink,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -94,16 +104,31 @@ def _rows(plan: TickPlan) -> Iterator[str]:
                 if depth > port.depth:
                     yield f"stage {number}: sink {send.to.insert} is sent deeper paths than its own"
             elif isinstance(send.to, ToFold):
-                head = plan.stages[send.to.stage].head
-                assert isinstance(head, FoldHead)
-                wanted, deepest = head.inputs[send.to.side]
-                if types != _types(wanted):
-                    yield f"stage {number}: stage {send.to.stage} is sent other columns than its own"
-                if depth > deepest:
-                    yield f"stage {number}: stage {send.to.stage} is sent deeper paths than its own"
-                yield from _keys(number, send.to, types)
+                yield from _rows_of_fold(plan, number, send.to, types, depth)
                 if send.to.pre_aggregates and not may_pre_aggregate(plan, stage, send):
                     yield f"stage {number}: rows for stage {send.to.stage} cannot be pre-aggregated"
+
+
+def _rows_of_fold(
+    plan: TickPlan, number: int, to: ToFold, types: Sequence[SqlType], depth: int
+) -> Iterator[str]:
+    head = plan.stages[to.stage].head
+    assert isinstance(head, FoldHead)
+    wanted, deepest = head.inputs[to.side]
+    if types != _types(wanted):
+        yield f"stage {number}: stage {to.stage} is sent other columns than its own"
+    if depth > deepest:
+        yield f"stage {number}: stage {to.stage} is sent deeper paths than its own"
+    yield from _keys(number, to, types)
+    if to.placement not in _placements(head, to.side):
+        yield f"stage {number}: rows for stage {to.stage} cannot be replicated"
+
+
+def _placements(head: FoldHead, side: int) -> set[Placement]:
+    """Return where the rows of a side of a fold may go."""
+    if not may_replicate(head):
+        return {Placement.OWNER}
+    return {Placement.OWNER, Placement.EVERY if side else Placement.HERE}
 
 
 def _keys(number: int, to: ToFold, types: Sequence[SqlType]) -> Iterator[str]:

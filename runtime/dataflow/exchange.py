@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from fsql.compiler.tick_plan import Placement
 from fsql.runtime.batch import START, Batch, Root
 from fsql.runtime.hashing import hash_rows
 
@@ -59,12 +60,19 @@ class Exchange:
     ) -> tuple[Batch, list[Part], Batch | None]:
         """Return the rows to send, the part of each worker, and the rows whose keys are errors.
 
-        If the worker owns all keys, its rows need no exchange, and are only sampled for statistics.
+        If the worker owns all keys, or the rows stay, they need no exchange, and are only sampled for
+        statistics; then the fold finds the errors of their keys.
         """
         if routing.only_owner(to.stage) == self._own:
             if self._loads is not None:
                 self._loads.sample(to, self._pipelines.keys_of(stage, to), batch)
             return batch, [Part(self._own, moved=False, rows=None)], None
+        if to.placement is Placement.HERE:
+            here = routing.keep(to.stage, batch, self._own)
+            if here is not None:
+                if self._loads is not None:
+                    self._loads.sample(to, self._pipelines.keys_of(stage, to), batch)
+                return batch, [Part(*part) for part in here], None
         values, kept, errors = self._pipelines.keys_of(stage, to)(batch)
         if kept is not None:
             batch = batch.take(kept)
@@ -73,6 +81,8 @@ class Exchange:
             batch, sent = self._pre_aggregate(to, batch, hashes)
         if self._loads is not None:
             self._loads.add(to, values, hashes, sent, batch)
+        if to.placement is Placement.EVERY:
+            return batch, [Part(*part) for part in routing.copy(to.stage, batch)], errors
         return batch, [Part(*part) for part in routing.split(to.stage, batch, sent)], errors
 
     def _pre_aggregate(self, to: ToFold, batch: Batch, hashes: Hashes) -> tuple[Batch, Hashes]:

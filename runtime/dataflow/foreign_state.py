@@ -1,6 +1,7 @@
 """State in a worker's folds of bins that it does not own yet, or does not own any more.
 
 State of bins that are to move here is **staged**: loaded in parts before the position at which they move.
+(That includes bins of which the worker will have a copy only: see `compiler.holdings`.)
 State of bins that have moved away is dropped in parts later.  No rows of these bins arrive meanwhile, and
 snapshots do not contain them.
 """
@@ -80,12 +81,19 @@ class ForeignState:
         """Record that the worker owns all bins that were staged."""
         self._is_staged = False
 
-    def without(self, state: State, owned: BinSets) -> State:
-        """Return a snapshot without the state of bins that the worker does not own."""
-        if not self._may_be_in_snapshot:
-            return state
-        self._may_be_in_snapshot = self._is_staged or self.is_released
+    def without(self, state: State, owned: BinSets, replicated: frozenset[str]) -> State:
+        """Return a snapshot without the state of bins that the worker does not own.
+
+        Folds that are `replicated` always have such state.
+        """
+        may_be = self._may_be_in_snapshot
+        self._may_be_in_snapshot = may_be and (self._is_staged or self.is_released)
         return [
-            (operator, rows_of_bins_later(snapshot, owned.of(operator)))
+            (
+                operator,
+                rows_of_bins_later(snapshot, owned.of(operator))
+                if may_be or operator in replicated
+                else snapshot,
+            )
             for operator, snapshot in state
         ]

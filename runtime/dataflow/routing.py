@@ -17,6 +17,11 @@ new owner queues rows of the bins until it has adopted that state.
     complete    All have adopted: nothing below the position is in flight any more.
 
 Rows of bins that move are marked in their parcels, so that the new owner need not hash them again.
+
+Into a fold that is replicated, the rows of one side go to all its owners as of their roots.  Those of the
+other side stay on their worker if it is one of these, and else go to the owner of their bin.  Rows for a
+worker that begins to hold all bins are marked like rows of bins that move: it queues them until it has
+adopted the state.
 """
 
 from __future__ import annotations
@@ -25,18 +30,17 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from fsql.compiler.holdings import Holdings, Moves
 from fsql.compiler.owner_map import BIN_SHIFT
-from fsql.compiler.owners import moves_of, moves_to
 from fsql.compiler.plan_choices import NO_CHOICES
 from fsql.runtime.order import below
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from numpy.typing import NDArray
 
     from fsql.compiler.owner_map import OwnerMap
-    from fsql.compiler.owners import Owners
     from fsql.compiler.plan_choices import PlanChoices
     from fsql.runtime.arrays import Bools, Ints
     from fsql.runtime.batch import Batch, Root
@@ -62,8 +66,9 @@ class Routing:
     `exchanges` has the name of the exchange into the fold of each stage.
     """
 
-    def __init__(self, owners: Owners, exchanges: Mapping[int, str]) -> None:
-        self.owners = owners
+    def __init__(self, holdings: Holdings, exchanges: Mapping[int, str]) -> None:
+        self.holdings = holdings
+        self.owners = owners = holdings.owners
         self.exchanges = exchanges
         self.change: LayoutChange | None = None
         maps = {name: owners.of(name) for name in exchanges.values()}
@@ -138,7 +143,7 @@ class Routing:
 
     def completed(self) -> Routing:
         """Return the routing by the new owners."""
-        return Routing(self.under_way.owners, self.exchanges)
+        return Routing(self.under_way.holdings, self.exchanges)
 
     def only_owner(self, stage: int) -> int | None:
         """Return the worker that owns all keys of a fold; None if there are several, or owners change."""
@@ -172,6 +177,45 @@ class Routing:
         ]
         return [(worker, is_moved, rows) for worker, is_moved, rows in parts if len(rows)]
 
+    def copy(self, stage: int, batch: Batch) -> list[tuple[int, bool, Ints | None]]:
+        """Return all owners of a replicated fold, each with whether it begins to be one, and its rows."""
+        if self.change is None:
+            return [(worker, False, None) for worker in self._tables[stage].numbers]
+        parts = []
+        for change, rows in self._by_root(self.change, batch):
+            for worker in self._owners_of(stage, change):
+                begins = change is not None and change.begins(self.exchanges[stage], worker)
+                parts.append((worker, begins, rows))
+        return parts
+
+    def keep(
+        self, stage: int, batch: Batch, worker: int
+    ) -> list[tuple[int, bool, Ints | None]] | None:
+        """Return a batch as the part of the worker that it is on; None if that owns no part of the fold."""
+        if self.change is None:
+            return [(worker, False, None)] if worker in self._tables[stage].numbers else None
+        parts = []
+        for change, rows in self._by_root(self.change, batch):
+            if worker not in self._owners_of(stage, change):
+                return None
+            begins = change is not None and change.begins(self.exchanges[stage], worker)
+            parts.append((worker, begins, rows))
+        return parts
+
+    def _owners_of(self, stage: int, change: LayoutChange | None) -> list[int]:
+        if change is None:
+            return self._tables[stage].numbers
+        return change.owners_of(self.exchanges[stage])
+
+    def _by_root(
+        self, change: LayoutChange, batch: Batch
+    ) -> Iterator[tuple[LayoutChange | None, Ints | None]]:
+        """Yield the indexes of the rows below the position of a change, without it, and of the others."""
+        under = below(batch, change.position)
+        for of, marks in ((None, under), (change, ~under)):
+            if marks.any():
+                yield of, None if marks.all() else np.flatnonzero(marks)
+
 
 class FrontRows(NamedTuple):
     """Rows that a front has read, with their positions; `ordinal` is the number of its table."""
@@ -193,8 +237,8 @@ class LayoutChange:
     def __init__(
         self,
         position: Root,
-        old: Owners,
-        new: Owners,
+        old: Holdings,
+        new: Holdings,
         worker: int,
         choices: PlanChoices = NO_CHOICES,
         leaving: frozenset[int] = frozenset(),
@@ -203,14 +247,18 @@ class LayoutChange:
         self.position = position
         self.leaving = leaving
         self.choices = choices
-        self.owners = new
+        self.holdings = new
+        self.owners = new.owners
         self.switched = False
         self.released = False
         self.min_times: dict[int, Root] = {}
         """Min times beyond the position, by stage, that the worker does not follow yet."""
-        self.outgoing = moves_of(worker, old, new)
+        moves = Moves(worker, old, new)
+        self.outgoing = moves.outgoing
         """The bins of each exchange that this worker hands over, by their new owners."""
-        self.incoming = moves_to(worker, old, new)
+        self.dropped = moves.dropped
+        """The bins of each exchange that this worker does not hold afterwards."""
+        self.incoming = moves.incoming
         """The bins of each exchange that this worker adopts, by their old owners."""
         self.adopted = not self.incoming
         self.queued: dict[int, list[tuple[int, Batch]]] = {}
@@ -222,6 +270,8 @@ class LayoutChange:
         self._old = old
         self._moves: dict[str, tuple[Ints, Bools]] = {}
         """The new owners of the bins of an exchange, and which bins have moved."""
+        self._begins: dict[tuple[str, int], bool] = {}
+        self._owners_of: dict[str, list[int]] = {}
 
     @property
     def holds_back(self) -> bool:
@@ -238,13 +288,27 @@ class LayoutChange:
         """Return the owner of each row, given its old owner, and which rows are of bins that have moved."""
         if exchange not in self._moves:
             new = np.array(self.owners.of(exchange).owners)
-            self._moves[exchange] = new, new != np.array(self._old.of(exchange).owners)
+            self._moves[exchange] = new, new != np.array(self._old.owners.of(exchange).owners)
         new_owners, moved_bins = self._moves[exchange]
         bins = hashes >> BIN_SHIFT
         moved = moved_bins[bins]
         if moved.any():
             moved &= ~below(batch, self.position)
         return np.where(moved, new_owners[bins], owner), moved
+
+    def owners_of(self, exchange: str) -> list[int]:
+        """Return the new owners of any bins of an exchange, ascending."""
+        if exchange not in self._owners_of:
+            self._owners_of[exchange] = sorted(set(self.owners.of(exchange).owners))
+        return self._owners_of[exchange]
+
+    def begins(self, exchange: str, worker: int) -> bool:
+        """Return whether a worker, which owns bins afterwards, has to get others than it has had."""
+        key = exchange, worker
+        if key not in self._begins:
+            begun = Moves(worker, self._old, self.holdings).begun
+            self._begins[key] = bool(begun.of(exchange))
+        return self._begins[key]
 
     def queue(self, to: Address, batch: Batch) -> None:
         """Keep rows of bins that are not adopted yet."""

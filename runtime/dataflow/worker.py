@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING
 
+from fsql.compiler.holdings import Holdings
 from fsql.compiler.owners import all_of_sets
-from fsql.compiler.plan_choices import NO_CHOICES
+from fsql.compiler.plan_choices import NO_CHOICES, with_choices
 from fsql.runtime.batch import START, Batch
 from fsql.runtime.dataflow.exchange import Exchange
 from fsql.runtime.dataflow.foreign_state import ForeignState
@@ -67,7 +68,7 @@ class Worker:
         self._plan, self._number = plan, number
         self._barrier_stage = len(plan.stages)
         self._errors_to = Address(self._barrier_stage, 0, PortKind.ERROR)
-        self._routing = Routing(plan.assignment.owners, plan.exchanges)
+        self._routing = Routing(Holdings.of_plan(plan), plan.exchanges)
         self._timed = TimedFolds(plan, instrument)
         self.folds: dict[int, Fold] = self._timed.by_stage
         self.pipelines = StagePipelines(plan, instrument, encodings or {})
@@ -188,9 +189,9 @@ class Worker:
             InvariantError: if state belongs to an operator that the plan does not have.
         """
         check_operators(state, [fold.operator for fold in self.folds.values()])
-        owned = self.owners.bins_of(self._number)
+        held = self.holdings.held_by(self._number)
         for fold in self.folds.values():
-            fold.load(state.get(fold.operator, ()), owned.of(fold.operator), position)
+            fold.load(state.get(fold.operator, ()), held.of(fold.operator), position)
         self._outbox.used.update(self.folds)
         return self._finish_step()
 
@@ -220,6 +221,15 @@ class Worker:
         return self._routing.owners
 
     @property
+    def holdings(self) -> Holdings:
+        """Return which bins workers hold; during a change, below its position."""
+        return self._routing.holdings
+
+    def holdings_after(self, owners: Owners, choices: PlanChoices) -> Holdings:
+        """Return which bins workers hold after a change to these owners and choices."""
+        return Holdings(owners, with_choices(self.pipelines.plan, choices).replicated)
+
+    @property
     def change(self) -> LayoutChange | None:
         """Return the change of owners that is under way, if there is one."""
         return self._routing.change
@@ -241,7 +251,8 @@ class Worker:
             return False
         for front in fronts:
             front.remember_next()
-        change = self.owners, owners, self._number, choices, leaving
+        holdings = self.holdings_after(owners, choices)
+        change = self.holdings, holdings, self._number, choices, leaving
         self._routing.begin(LayoutChange(position, *change))
         return True
 
@@ -279,7 +290,7 @@ class Worker:
         """Release the bins that were handed over; `foreign.collect` drops their state later."""
         change = self._routing.under_way
         owned = change.owners.bins_of(self._number)
-        self.foreign.release(all_of_sets(change.outgoing.values()), owned)
+        self.foreign.release(change.dropped, owned)
         change.released = True
         self._outbox.used.update(self.folds)
         self._follow_all(change)
@@ -329,7 +340,8 @@ class Worker:
         self._announced = False
         taken = [(fold.operator, fold.snapshots.take()) for fold in folds]
         state = [(operator, snapshot) for operator, snapshot in taken if snapshot is not None]
-        return self.foreign.without(state, self.owners.bins_of(self._number))
+        owned = self.owners.bins_of(self._number)
+        return self.foreign.without(state, owned, self.holdings.replicated)
 
     def _finish_step(self, *consumed: AckEntry) -> list[Effect]:
         """Carry out the pending calls of this step; return its messages and one acknowledgement."""

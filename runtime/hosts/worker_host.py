@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, cast
 from fsql.compiler.assignment import Assignment
 from fsql.compiler.diagnostics import FsqlError
 from fsql.compiler.diagnostics.encoding import diagnostics_bytes
+from fsql.compiler.holdings import Holdings
 from fsql.compiler.owners import Owners
 from fsql.compiler.plan_choices import with_choices
 from fsql.runtime.batch import START
@@ -236,7 +237,8 @@ class WorkerHost(Host["WorkerMachine"]):
             unused = own_store(begin.number, begin.epoch)
             state = self._open_state(prepared.state, store, unused)
             bins = assignment.owners.bins_of(begin.number)
-            changes = state.load(manifest, begin.epoch, bins)
+            held = Holdings.of_plan(plan).held_by(begin.number)
+            changes = state.load(manifest, begin.epoch, bins, held)
             yield None
             self._job = prepared
             self._open_readers(prepared, own_fronts, manifest)

@@ -73,9 +73,11 @@ class WorkerState:
         self._segments: StateSegments | None = None
 
     def load(
-        self, manifest: Manifest | None, epoch: int, bins: BinSets
+        self, manifest: Manifest | None, epoch: int, bins: BinSets, held: BinSets | None = None
     ) -> dict[str, tuple[IncrementalSnapshot, ...]]:
         """Begin an epoch in which the worker owns `bins`: return the state of these as of the manifest.
+
+        If it has copies of others, `held` are all those of which it has the state.
 
         Raises:
             StateFailedError: if a state segment that the manifest names cannot be read back.
@@ -83,7 +85,7 @@ class WorkerState:
         """
         self._segments = StateSegments(self._store, self.number, epoch, merge_snapshots, bins)
         try:
-            state = {} if manifest is None else self._share(manifest, self._segments)
+            state = {} if manifest is None else self._share(manifest, self._segments, held)
         except (StateStoreError, DamagedSegmentError) as error:
             raise self._failure(error) from None
         except StateTooLargeError as error:
@@ -94,7 +96,7 @@ class WorkerState:
         return state
 
     def _share(
-        self, manifest: Manifest, segments: StateSegments
+        self, manifest: Manifest, segments: StateSegments, held: BinSets | None
     ) -> dict[str, tuple[IncrementalSnapshot, ...]]:
         with ExitStack() as others:
             stores: dict[int, StateStore] = {self.number: self._store}
@@ -106,7 +108,7 @@ class WorkerState:
                     others.callback(stores[worker].close)
                 return stores[worker]
 
-            return load_share(manifest.segments, segments, store_of, manifest.root)
+            return load_share(manifest.segments, segments, store_of, manifest.root, held)
 
     def store(
         self, snapshot: int, position: Root, changes: Iterable[tuple[str, IncrementalSnapshot]]

@@ -79,13 +79,15 @@ def _readers(choices: Stream, fronts: int, workers: int) -> tuple[int, ...]:
 
 
 def _plan_choices(choices: Stream, plan: TickPlan) -> PlanChoices:
-    """Draw policies for some of the folds, and orders for some of the filters."""
+    """Draw policies and replicas for some of the folds, and orders for some of the filters."""
     every = choices_of(plan)
     folds = [operator for operator, _ in every.policies if choices.chance(0.7)]
     policies = tuple((operator, choices.one_of(list(Policy))) for operator in folds)
     orders = [order for order in every.filters if choices.chance(0.7)]
     filters = tuple(replace(order, groups=_draw_groups(choices, order.groups)) for order in orders)
-    return PlanChoices(policies, filters)
+    may = [operator for operator, _ in every.replicated if choices.chance(0.7)]
+    replicated = tuple((operator, choices.chance(0.5)) for operator in may)
+    return PlanChoices(policies, filters, replicated=replicated)
 
 
 def _pre_aggregations(choices: Stream, plan: TickPlan) -> tuple[tuple[str, int], ...]:

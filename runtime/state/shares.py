@@ -20,8 +20,10 @@ from fsql.runtime.kernels.keyed.incremental_snapshot import (
 from fsql.runtime.state.loading import read_state
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
+    from fsql.compiler.owner_map import BinRanges
+    from fsql.compiler.owners import BinSets
     from fsql.runtime.batch import Root
     from fsql.runtime.cluster.snapshots.manifest import Manifest, StateSegment
     from fsql.runtime.kernels.keyed.incremental_snapshot import IncrementalSnapshot
@@ -34,36 +36,56 @@ def load_share(
     segments: StateSegments,
     store_of: Callable[[int], StateStore],
     position: Root = START,
+    held: BinSets | None = None,
 ) -> dict[str, tuple[IncrementalSnapshot, ...]]:
-    """Return the incremental snapshots of each operator with keys in the worker's bins, oldest first.
+    """Return the incremental snapshots of each operator with keys in the bins that are held, oldest first.
 
     Args:
         named: the segments of the manifest.
         segments: the worker's segments, which are empty and continue from what is loaded.
         store_of: returns the open store of a worker.
         position: the position of the snapshot.
+        held: the bins that the worker holds; if it is None, those of its segments, which it owns.
 
     Raises:
         DamagedSegmentError: if a segment cannot be read.
         StateTooLargeError: if the state of an operator is too large for one worker.
     """
+    held = segments.bins if held is None else held
     chains: dict[str, list[StateSegment]] = {}
     for segment in named:
-        if common_bins(segment.bins, segments.bins.of(segment.operator)):
+        if common_bins(segment.bins, held.of(segment.operator)):
             chains.setdefault(segment.operator, []).append(segment)
     shares: dict[str, tuple[IncrementalSnapshot, ...]] = {}
     for operator, chain in sorted(chains.items()):
-        bins, state = segments.bins.of(operator), read_state(chain, store_of)
-        shares[operator] = tuple(
-            rows_of_bins(snapshot, common_bins(segment.bins, bins))
-            for segment, snapshot in zip(chain, state[operator], strict=True)
-        )
-        if all(_is_own(segment, segments) for segment in chain):
-            segments.resume(chain, state)
-        else:
-            shares[operator] = _merge_if_too_large(shares[operator], operator, position)
-            segments.take_over((operator, share) for share in shares[operator])
+        state = read_state(chain, store_of)
+        pairs = list(zip(chain, state[operator], strict=True))
+        share = _share(pairs, held.of(operator))
+        owned = [pair for pair in pairs if common_bins(pair[0].bins, segments.bins.of(operator))]
+        if all(_is_own(segment, segments) for segment, _ in owned):
+            if owned:
+                segments.resume(
+                    [segment for segment, _ in owned], {operator: tuple(one for _, one in owned)}
+                )
+            shares[operator] = share
+            continue
+        shares[operator] = _merge_if_too_large(share, operator, position)
+        taken = shares[operator]
+        if held.of(operator) != segments.bins.of(operator):
+            taken = _merge_if_too_large(
+                _share(owned, segments.bins.of(operator)), operator, position
+            )
+        segments.take_over((operator, one) for one in taken)
     return shares
+
+
+def _share(
+    pairs: Iterable[tuple[StateSegment, IncrementalSnapshot]], bins: BinRanges
+) -> tuple[IncrementalSnapshot, ...]:
+    """Return the valid rows of segments that are in some bins."""
+    return tuple(
+        rows_of_bins(snapshot, common_bins(segment.bins, bins)) for segment, snapshot in pairs
+    )
 
 
 def _merge_if_too_large(

@@ -74,6 +74,7 @@ def test_what_is_written_is_read(tmp_path: Path) -> None:
         "pre_aggregations": [],
         "rebalanced": [{"table": "t", "percent": 0}],
         "lingers": [{"table": "t", "milliseconds": 0}],
+        "replicas": [],
     }
     assert read_choices(path, JOB, PLAN) == choices_of(PLAN)
 

@@ -125,6 +125,7 @@ def random_schedule(random: Random) -> Schedule:
         few_rows=random.random() < 0.5,
         pre_aggregates=random.choice((0, 1, 2)),
         rebalanced=Random(f"{seed} rebalanced").choice((0, 0, 50, 100)),
+        replicated=Random(f"{seed} replicated").random() < 0.5,
     )
 
 

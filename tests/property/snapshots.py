@@ -16,7 +16,7 @@ from fsql.runtime.batch import END, PUNCTUATION, START, Root
 from fsql.runtime.drivers.in_memory import SnapshotStart, run_in_memory
 from fsql.runtime.kernels.keyed.incremental_snapshot import IncrementalSnapshot, merge_snapshots
 from fsql.tests.property.check import random_schedule
-from fsql.tests.property.ways import Outcome, lowered, outcome_of, pre_aggregating, rebalancing
+from fsql.tests.property.ways import Outcome, chosen, lowered, outcome_of
 from fsql.tests.reference.oracle import Oracle
 
 if TYPE_CHECKING:
@@ -134,7 +134,7 @@ def run_with_snapshots(
     plan = choose(
         lowered(case.job), workers=schedule.workers, fronts=fronts, policy=schedule.policy
     )
-    plan = rebalancing(pre_aggregating(plan, schedule.pre_aggregates), schedule.rebalanced)
+    plan = chosen(plan, schedule)
     with schedule.thresholds():
         result = run_in_memory(
             plan,

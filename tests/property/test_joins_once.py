@@ -18,6 +18,7 @@ from fsql.runtime.kernels.join import once, updates
 from fsql.tests.property.cases import case_of
 from fsql.tests.property.check import check
 from fsql.tests.property.snapshots import check_snapshots, roots_of
+from fsql.tests.property.test_ticks import check_layouts
 from fsql.tests.property.ways import by_oracle
 from fsql.tests.seeds import chosen_seeds, seed_ranges
 
@@ -80,3 +81,13 @@ def test_joins_in_parts_that_forget_keys_release_the_same(monkeypatch: pytest.Mo
             Random(case.name),
             Counter(),
         )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seeds", seed_ranges(16), ids=str)
+def test_replicas_change_with_owners_and_release_the_same(seeds: range) -> None:
+    met: Counter[str] = Counter()
+    for seed in seeds:
+        check_layouts(case_of("join-once", seed), Random(f"replicas {seed}"), met)
+    for name in ("changes", "replication drawn", "rows moved", "rows queued"):
+        assert met[name], met

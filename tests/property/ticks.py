@@ -13,8 +13,9 @@ from enum import Enum, auto
 from random import Random
 from typing import TYPE_CHECKING
 
+from fsql.compiler.holdings import Moves
 from fsql.compiler.owner_map import BINS, OwnerMap
-from fsql.compiler.owners import Owners, all_of_sets, moves_to
+from fsql.compiler.owners import Owners, all_of_sets
 from fsql.compiler.plan_choices import PlanChoices, choices_of
 from fsql.compiler.tick_plan import Policy
 from fsql.runtime.batch import END
@@ -130,11 +131,15 @@ class Ticks:
 
     def _copy(self, worker: Worker, change: _Change, number: int) -> None:
         """Give a new owner the state of the last snapshot, in parts."""
-        bins = all_of_sets(moves_to(number, worker.owners, change.owners).values())
+        bins = self._moves(worker, change, number).begun
         change.copied.add(number)
         for operator, parts in change.before.items():
             for part in parts:
                 self._stage(worker, operator, rows_of_bins(part, bins.of(operator)))
+
+    def _moves(self, worker: Worker, change: _Change, number: int) -> Moves:
+        after = worker.holdings_after(change.owners, change.choices)
+        return Moves(number, worker.holdings, after)
 
     def _stage(self, worker: Worker, operator: str, part: IncrementalSnapshot) -> None:
         size = self.random.choice((1, 3, 1000))
@@ -155,8 +160,7 @@ class Ticks:
         self._change = None
         for number, worker in enumerate(cluster.workers):
             if number in change.copied:
-                bins = moves_to(number, worker.owners, change.owners).values()
-                worker.foreign.discard_staged(all_of_sets(bins))
+                worker.foreign.discard_staged(self._moves(worker, change, number).begun)
 
     def _owners(self, cluster: Cluster) -> Owners:
         """Draw the owners of all exchanges together, of each, or of one of them; some stay."""
@@ -236,7 +240,14 @@ class Ticks:
             (table, draw.choice((0, 1, 50))) for table, _ in every.lingers if draw.random() < 0.7
         ]
         of_tables = tuple(rebalanced), tuple(lingers)
-        return PlanChoices(tuple(policies), tuple(filters), tuple(least_rows), *of_tables)
+        replicated = [
+            (operator, draw.random() < 0.5)
+            for operator, _ in every.replicated
+            if draw.random() < 0.7
+        ]
+        self.met["replication drawn"] += len(replicated)
+        of_folds = tuple(policies), tuple(filters), tuple(least_rows)
+        return PlanChoices(*of_folds, *of_tables, tuple(replicated))
 
     def _groups(self, groups: tuple[tuple[int, ...], ...]) -> tuple[tuple[int, ...], ...]:
         """Draw how the same conjuncts are ordered, and parted into filters."""
@@ -342,7 +353,7 @@ class Ticks:
                 cluster.carry(number, worker.release_bins())
         elif len(change.taken) == len(workers) and number in change.adopting:
             assert worker.change is not None
-            bins = all_of_sets(worker.change.incoming.values())
+            bins = self._moves(worker, change, number).begun
             if number not in change.copied:
                 self._copy(worker, change, number)
             for operator, part in change.since:

@@ -127,6 +127,8 @@ class Schedule:
     """From how many rows of a key in a batch on these are pre-aggregated, where that is legal; 0: never."""
     rebalanced: int = 0
     """What percentage of the rows of each table its readers send to other workers."""
+    replicated: bool = False
+    """Whether folds that may be replicated are."""
     few_rows: bool = True
     """Whether stages treat few rows in Python code of their own, as they do unless a test forbids it."""
 
@@ -155,7 +157,7 @@ def by_engine(job: logical.Job, inputs: Inputs, schedule: Schedule) -> tuple[Out
     """Run the tick plan of a job over in-memory channels, in an order that the seed decides."""
     fronts = {ordinal: len(splits) for ordinal, splits in inputs.items()}
     plan = choose(lowered(job), workers=schedule.workers, fronts=fronts, policy=schedule.policy)
-    plan = rebalancing(pre_aggregating(plan, schedule.pre_aggregates), schedule.rebalanced)
+    plan = chosen(plan, schedule)
     with schedule.thresholds():
         result = in_memory.run_in_memory(
             plan,
@@ -168,10 +170,22 @@ def by_engine(job: logical.Job, inputs: Inputs, schedule: Schedule) -> tuple[Out
     return outcome_of(job, result), effort
 
 
+def chosen(plan: TickPlan, schedule: Schedule) -> TickPlan:
+    """Return a plan with the choices of a schedule."""
+    plan = rebalancing(pre_aggregating(plan, schedule.pre_aggregates), schedule.rebalanced)
+    return replicating(plan, replicated=schedule.replicated)
+
+
 def pre_aggregating(plan: TickPlan, least: int) -> TickPlan:
     """Return a plan in which all folds that may get rows pre-aggregated do so, from `least` rows on."""
     choices = tuple((operator, least) for operator, _ in choices_of(plan).pre_aggregations)
     return with_choices(plan, PlanChoices(pre_aggregations=choices))
+
+
+def replicating(plan: TickPlan, *, replicated: bool) -> TickPlan:
+    """Return a plan in which all folds that may be replicated are, or are not."""
+    choices = tuple((operator, replicated) for operator, _ in choices_of(plan).replicated)
+    return with_choices(plan, PlanChoices(replicated=choices))
 
 
 def rebalancing(plan: TickPlan, percent: int) -> TickPlan:

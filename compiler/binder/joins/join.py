@@ -48,6 +48,7 @@ from fsql.compiler.sqltypes import Kind
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from fsql.compiler.binder.joins.broadcast import Broadcasts
     from fsql.compiler.binder.joins.skew import Skews
     from fsql.compiler.binder.scope import Layer
     from fsql.compiler.bound.lifetimes import SideLifetimes
@@ -105,13 +106,15 @@ def join(  # noqa: PLR0913 - the parts of a join
     keyed: bool = True,
     lifetimes: SideLifetimes | None = None,
     skews: Skews | None = None,
+    broadcasts: Broadcasts | None = None,
 ) -> BoundJoin | None:
     """Return the join by the conditions, which are over both relations' columns; None without a key.
 
     `late_for` is what the pairs are for: rows of sides that it keeps are not late; with None, late rows are
     not counted.  Conditions of `on` that are
     neither keys nor a time range become a filter above the join.  Unless `keyed`, the key may be a constant.
-    With `lifetimes`, a join without a time range keeps rows for that long.  `skews` are the hints about it.
+    With `lifetimes`, a join without a time range keeps rows for that long.  `skews` and `broadcasts` are the
+    hints about it.
 
     Raises:
         Refusal: E309; E118 for a hint; E301 for lifetimes of rows that can be retracted.
@@ -141,6 +144,8 @@ def join(  # noqa: PLR0913 - the parts of a join
     )
     if skews is not None:
         whole = replace(whole, hot_keys=skews.hot_keys(whole, left, right))
+    if broadcasts is not None and whole.hot_keys is None:
+        whole = replace(whole, hot_keys=broadcasts.parts(whole, left, right))
     plan: Plan = whole
     if lifetimes is not None and not _is_bounded(whole):
         plan = without_times(join_while_alive(whole, lifetimes), left.width, right.width)

@@ -135,14 +135,21 @@ def _number_of_key(skew: Skew, relation: Relation, keys: Sequence[Expression]) -
 
 def _obstacle(join: Join, type_: SqlType) -> str | None:
     """Return why the rows of a key cannot be divided; None if they can."""
-    if not (append_only(join.left) and append_only(join.right)):
-        return "a side of the join retracts rows, so that each key has one worker"
-    if may_tie(join.left) or may_tie(join.right):
-        return "a side of the join has groups, whose rows share positions"
+    if reason := obstacle_of_parts(join):
+        return reason
     if any(map(fallible, (*join.left_keys, *join.right_keys))):
         return "a key of the join can fail, and copies of a row would fail several times"
     if type_.kind not in INTEGER_RANGES and type_.kind is not Kind.STRING:
         return "the key is neither an integer nor a STRING"
+    return None
+
+
+def obstacle_of_parts(join: Join) -> str | None:
+    """Return why the rows of a join cannot be divided, whatever its keys are; None if they can."""
+    if not (append_only(join.left) and append_only(join.right)):
+        return "a side of the join retracts rows, so that each key has one worker"
+    if may_tie(join.left) or may_tie(join.right):
+        return "a side of the join has groups, whose rows share positions"
     return None
 
 

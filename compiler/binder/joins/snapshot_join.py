@@ -167,6 +167,7 @@ def join_snapshot(
         JoinKind.LEFT if padded else JoinKind.INNER,
         once=True,
         condition=condition,
+        broadcast=context.broadcasts.is_broadcast(left, right),
     )
     plan = joined if padded else filter_relation(joined, rest)
     taken = frozenset(key for key in keys if key not in on)

@@ -40,6 +40,7 @@ def narrow_join(plan: logical.Join, left: Narrowed, right: Narrowed) -> Narrowed
         plan.kind,
         plan.hot_keys,
         plan.once,
+        broadcast=plan.broadcast,
     )
     if not plan.kind.makes_pairs:
         return Narrowed(joined, left.new_index)

@@ -10,8 +10,9 @@ from __future__ import annotations
 import enum
 from typing import TYPE_CHECKING
 
-from fsql.compiler.owners import NO_BINS, all_of_sets, moves_of, moves_to
-from fsql.compiler.plan_choices import choices_of
+from fsql.compiler.holdings import Holdings, Moves
+from fsql.compiler.owners import NO_BINS, all_of_sets
+from fsql.compiler.plan_choices import choices_of, with_choices
 from fsql.runtime.batch import END
 from fsql.runtime.cluster.frames import (
     AbandonTick,
@@ -32,7 +33,7 @@ from fsql.runtime.dataflow.messages import AckEntry, Acknowledgement, Ids, Kind,
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from fsql.compiler.owners import BinSets, Owners
+    from fsql.compiler.owners import Owners
     from fsql.compiler.plan_choices import PlanChoices
     from fsql.runtime.batch import Root
     from fsql.runtime.cluster.frames import AnnounceSnapshot, CancelSnapshot, TickItem
@@ -64,7 +65,7 @@ class EpochTicks:
         self.current: LayoutTick | None = None
         """The tick that is under way, or the last one."""
         self._epoch = epoch
-        self._exchanges = spec.plan.exchanges
+        self._plan = spec.plan
         self._members = members
         self._snapshots = snapshots
         self._links = links
@@ -98,7 +99,8 @@ class EpochTicks:
             if layout[owner] != self.readers[front]
         }
         tick = self.current = LayoutTick(
-            *(number, self._epoch, self.owners, owners, choices, self._exchanges),
+            *(number, self._epoch, self._holdings(self.owners, self.choices)),
+            *(self._holdings(owners, choices), choices, self._plan.exchanges),
             readers=moving,
             layout=layout,
             members=members,
@@ -106,6 +108,9 @@ class EpochTicks:
         hurries = self._snapshots.begin_frequent(FREQUENT_AT_FIRST)
         preparation = tick.preparation(self.readers, snapshots=hurries)
         self._links.put_each(members, preparation)
+
+    def _holdings(self, owners: Owners, choices: PlanChoices) -> Holdings:
+        return Holdings(owners, with_choices(self._plan, choices).replicated)
 
     def on_item(self, worker: int, item: TickItem) -> None:
         """Record the report of a worker about a tick."""
@@ -218,8 +223,8 @@ class LayoutTick:
         self,
         number: int,
         epoch: int,
-        old: Owners,
-        new: Owners,
+        old: Holdings,
+        new: Holdings,
         choices: PlanChoices,
         exchanges: Mapping[int, str],
         *,
@@ -234,7 +239,7 @@ class LayoutTick:
         after the tick.
         """
         self.number = number
-        self.owners = new
+        self.owners = new.owners
         self.choices = choices
         self.phase = TickPhase.PREPARING
         self.position: Root | None = None
@@ -246,9 +251,12 @@ class LayoutTick:
         self.members, self.layout = tuple(members), tuple(layout)
         self._moving = dict(readers)
         """The new owners of fronts that have not come yet."""
-        self._incoming = _incoming(members, old, new)
+        moves = {worker: Moves(worker, old, new) for worker in members}
+        incoming = {worker: all_of_sets(of.incoming.values()) for worker, of in moves.items()}
+        self._incoming = {worker: bins for worker, bins in incoming.items() if bins}
+        """The bins that each worker adopts, without workers that adopt none."""
         self._adopting = set(self._incoming)
-        self._releasing = {worker for worker in members if moves_of(worker, old, new)}
+        self._releasing = {worker for worker, of in moves.items() if of.outgoing}
         self._unprepared = set(members)
         self._not_copied = set(self._releasing)
 
@@ -330,9 +338,3 @@ class LayoutTick:
             return False
         self.phase = TickPhase.COMPLETED
         return True
-
-
-def _incoming(members: Sequence[int], old: Owners, new: Owners) -> dict[int, BinSets]:
-    """Return the bins that each worker adopts, without workers that adopt none."""
-    moves = {worker: all_of_sets(moves_to(worker, old, new).values()) for worker in members}
-    return {worker: bins for worker, bins in moves.items() if bins}

@@ -25,7 +25,8 @@ import math
 from collections import deque
 from typing import TYPE_CHECKING, Final
 
-from fsql.compiler.owners import Owners, all_of_sets, moves_of, moves_to
+from fsql.compiler.holdings import Moves
+from fsql.compiler.owners import Owners, all_of_sets
 from fsql.runtime.cluster.frames import (
     COORDINATOR,
     BinsAdopted,
@@ -40,11 +41,13 @@ from fsql.runtime.cluster.ticks.copied_state import CopiedState
 from fsql.runtime.cluster.ticks.events import BinsCopied, CopyBins, Ownership
 from fsql.runtime.cluster.worker.events import CloseReader, OpenReader
 from fsql.runtime.dataflow.messages import Promise
+from fsql.runtime.kernels.keyed.incremental_snapshot import rows_of_bins
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
     from fsql.compiler.assignment import FrontTask
+    from fsql.compiler.holdings import Holdings
     from fsql.compiler.plan_choices import PlanChoices
     from fsql.runtime.cluster.frames import AdoptFront, Item, PrepareTick, Switch
     from fsql.runtime.cluster.ticks.events import BinsNotCopied
@@ -66,13 +69,16 @@ _PARTS_AT_ONCE: Final = 100
 class _Tick:
     """The tick that is under way, from its preparation on."""
 
-    def __init__(self, prepare: PrepareTick, owners: Owners, old: Owners, worker: int) -> None:
+    def __init__(self, prepare: PrepareTick, old: Holdings, new: Holdings, worker: int) -> None:
         self.number = prepare.tick
-        self.owners = owners
+        self.owners = new.owners
         self.choices = prepare.choices
         self.readers = prepare.readers
-        self.outgoing = moves_of(worker, old, owners)
-        self.incoming = moves_to(worker, old, owners)
+        moves = Moves(worker, old, new)
+        self.outgoing = moves.outgoing
+        self.incoming = moves.incoming
+        self.begun = moves.begun
+        """The bins whose state the folds get; that of others is received only to be stored."""
         self.copies = CopiedState(self.outgoing, follows_snapshots=prepare.snapshots)
         self.is_copied = self.is_prepared = self.is_handed_over = False
         self.unfinished = set(self.incoming)
@@ -181,9 +187,9 @@ class WorkerTicks:
 
     def on_preparation(self, prepare: PrepareTick) -> CopyBins | None:
         """Return the request to read back the state of bins that move away; None if none do."""
-        old = self._worker.owners
         owners = Owners.of_ranges(prepare.owners, prepare.exchanges)
-        self._tick = _Tick(prepare, owners, old, self._number)
+        new = self._worker.holdings_after(owners, prepare.choices)
+        self._tick = _Tick(prepare, self._worker.holdings, new, self._number)
         self._received = deque(part for part in self._received if part[1].tick == prepare.tick)
         self._report_progress()
         if not self._tick.outgoing:
@@ -257,9 +263,10 @@ class WorkerTicks:
 
     def _stage_next(self, tick: _Tick) -> None:
         peer, part = self._received.popleft()
+        owned = tick.owners.bins_of(self._number)
         for operator, rows in part.state:
-            self._worker.foreign.stage(operator, rows)
-            self._adopted.append((operator, rows))
+            self._worker.foreign.stage(operator, rows_of_bins(rows, tick.begun.of(operator)))
+            self._adopted.append((operator, rows_of_bins(rows, owned.of(operator))))
         if part.last:
             tick.unfinished.discard(peer)
 
@@ -286,7 +293,7 @@ class WorkerTicks:
     def on_abandoned(self) -> None:
         """Discard a tick that was not switched to."""
         if self._tick is not None:
-            self._worker.foreign.discard_staged(all_of_sets(self._tick.incoming.values()))
+            self._worker.foreign.discard_staged(self._tick.begun)
         self._tick = None
         self._received.clear()
         self._adopted = []
