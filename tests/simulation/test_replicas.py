@@ -9,6 +9,7 @@ FSQL_SEEDS=1000:2000 runs other seeds than those of the suite.
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from fsql.compiler.plan_choices import choices_of
@@ -20,22 +21,22 @@ from fsql.tests.simulation.workloads import workload_of
 
 if TYPE_CHECKING:
     from fsql.compiler.tick_plan import Policy, TickPlan
+    from fsql.runtime.simulation.workload import Workload
 
 PLAN = Plan(seconds=30)
+
+
+def _replicated_plan(workload: Workload, workers: int, policy: Policy | None) -> TickPlan:
+    plan = workload.plan_of(workers, policy)
+    assert choices_of(plan).replicated
+    return replicating(plan, replicated=True)
 
 
 def test_nodes_fail_while_joins_are_replicated() -> None:
     failures = {}
     for seed in chosen_seeds(3):
         workload = workload_of(case_of("join-once", seed))
-        plan_before = workload.plan_of
-
-        def plan_of(workers: int, policy: Policy | None, plan_before=plan_before) -> TickPlan:  # noqa: ANN001
-            plan = plan_before(workers, policy)
-            assert choices_of(plan).replicated
-            return replicating(plan, replicated=True)
-
-        replicated = replace(workload, plan_of=plan_of)
+        replicated = replace(workload, plan_of=partial(_replicated_plan, workload))
         failure = run(seed, replicated, workload.outcome(), PLAN).failure
         if failure:
             failures[seed] = failure

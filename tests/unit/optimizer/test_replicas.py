@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 
 from fsql.compiler.explain.tick import tick_text
@@ -19,6 +21,9 @@ from fsql.optimizer.replicas import (
 )
 from fsql.optimizer.statistics import FoldLoad, FrontLoad, Load, Statistics
 
+if TYPE_CHECKING:
+    from fsql.compiler.tick_plan import TickPlan
+
 SCRIPT = """
 CREATE TABLE m (id BIGINT, x BIGINT) WITH ('connector' = 'file', 'path' = 'm');
 CREATE TABLE s (id BIGINT, name STRING) WITH (
@@ -27,7 +32,8 @@ SELECT {hint} m.x, s.name FROM m JOIN LATERAL SNAPSHOT(input => TABLE s) AS s ON
 """
 
 
-def plan_of(on: str, hint: str = "", workers: int = 4):  # noqa: ANN201 - a plan
+def plan_of(on: str, hint: str = "", workers: int = 4) -> tuple[TickPlan, str]:
+    """Return the plan of a join, and its operator."""
     text = SCRIPT.format(on=on, hint=hint)
     plan = choose(compile_job(script_of_text(text, {})).graph, workers=workers)
     [operator] = plan.exchanges.values()
@@ -61,14 +67,18 @@ def test_hints_are_no_part_of_the_state() -> None:
     [
         (
             JoinSizes(1_000_000, 1_000, 1_000, 4),
-            "on all workers; by key, 750,750 bytes are sent, with replicas 3,000;"
-            " the side has 1,000 bytes",
+            (
+                "on all workers; by key, 750,750 bytes are sent, with replicas 3,000;"
+                " the side has 1,000 bytes"
+            ),
             True,
         ),
         (
             JoinSizes(1_000_000, 1_000, 1_000, 2),
-            "none; by key, 750,750 bytes are sent, with replicas 3,000; the side has 1,000 bytes,"
-            " and the main rows are in 2 splits for 4 workers",
+            (
+                "none; by key, 750,750 bytes are sent, with replicas 3,000; the side has 1,000 bytes,"
+                " and the main rows are in 2 splits for 4 workers"
+            ),
             False,
         ),
         (
@@ -78,15 +88,15 @@ def test_hints_are_no_part_of_the_state() -> None:
         ),
         (
             JoinSizes(1e12, 1_000, REPLICA_BYTES_MAX + 1, None),
-            "none; by key, 750,000,000,750 bytes are sent, with replicas 3,000;"
-            " the side has 67,108,865 bytes, and replicas may have 67,108,864",
+            (
+                "none; by key, 750,000,000,750 bytes are sent, with replicas 3,000;"
+                " the side has 67,108,865 bytes, and replicas may have 67,108,864"
+            ),
             False,
         ),
     ],
 )
-def test_replicas_have_to_send_fewer_bytes(
-    sizes: JoinSizes, text: str, *, changes: bool
-) -> None:
+def test_replicas_have_to_send_fewer_bytes(sizes: JoinSizes, text: str, *, changes: bool) -> None:
     plan, operator = plan_of("m.id = s.id")
     chosen, [reason] = choose_replicas(plan, {operator: sizes})
     assert (str(reason), reason.changes) == (f"replicas of {operator}: {text}", changes)
@@ -135,7 +145,9 @@ def test_only_joins_of_rows_that_are_not_kept_can_be_replicated() -> None:
     twice = PlanChoices(replicated=((operator, True), (operator, False)))
     assert fault_of_choices(plan, twice) == "a fold is replicated twice"
     regular = compile_job(
-        script_of_text(SCRIPT.split("SELECT", 1)[0] + "SELECT m.x FROM m JOIN s ON m.id = s.id;", {})
+        script_of_text(
+            SCRIPT.split("SELECT", 1)[0] + "SELECT m.x FROM m JOIN s ON m.id = s.id;", {}
+        )
     )
     plan = choose(regular.graph)
     [operator] = plan.exchanges.values()
