@@ -165,8 +165,10 @@ def read_choices(path: Path, job: JobDescription, plan: TickPlan) -> PlanChoices
         raise _invalid(f'"{path}" was written for another plan than the job has')
     for fold in found.folds:
         _check_fold(fold.stage, fold.operator, plan, path)
-    for each in (*found.pre_aggregations, *found.replicas):
+    for each in found.pre_aggregations:
         _check_fold(each.stage, each.operator, plan, path)
+    for replica in found.replicas:
+        _check_fold(replica.stage, replica.operator, plan, path)
     policies = tuple((fold.operator, fold.policy) for fold in found.folds)
     orders = tuple(_order(filters, plan, path) for filters in found.filters)
     least_rows = tuple((fold.operator, fold.least_rows) for fold in found.pre_aggregations)

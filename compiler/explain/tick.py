@@ -225,12 +225,10 @@ def _send_json(stage: t.Stage, send: t.Send) -> JsonObject:
     match send.to:
         case t.ToFold(stage=number, side=side, keys=keys):
             by = key_texts(keys, t.schema_of(stage, send.step))
-            least: JsonObject = {}
-            if send.to.pre_aggregates:
-                least["pre_aggregates"] = send.to.pre_aggregates
-            if send.to.placement is not t.Placement.OWNER:
-                least["placement"] = send.to.placement.value
-            return {**step, "stage": number, "side": side, "exchanged_by": by, **least}
+            least = {"pre_aggregates": send.to.pre_aggregates} if send.to.pre_aggregates else {}
+            placement = send.to.placement
+            copied = {} if placement is t.Placement.OWNER else {"placement": placement.value}
+            return {**step, "stage": number, "side": side, "exchanged_by": by, **least, **copied}
         case t.ToSink(insert=insert):
             return {**step, "sink": insert}
         case t.ToLate(window=window):

@@ -57,7 +57,7 @@ def rows_go_to_the_owners_of_an_earlier_layout(patch: Patch) -> None:
     """Rows go to a worker that has left."""
 
     def parts(self: Rebalancing, ordinal: int, batch: Any, routing: Routing) -> Any:
-        first = vars(self).setdefault("first", Routing(routing.owners, routing.exchanges))
+        first = vars(self).setdefault("first", Routing(routing.holdings, routing.exchanges))
         return right(self, ordinal, batch, first)
 
     right = Rebalancing.parts

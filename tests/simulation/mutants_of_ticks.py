@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from fsql.compiler.holdings import Holdings
 from fsql.compiler.owners import BinSets, Owners
 from fsql.runtime.cluster.members.epoch_members import EpochMembers
 from fsql.runtime.cluster.ticks.copied_state import CopiedState
@@ -80,7 +81,8 @@ def rows_are_routed_by_one_map_for_all_exchanges(patch: Patch) -> None:
 
     def complete_change(self: Worker) -> None:
         right(self)
-        self._routing = Routing(Owners(self.owners.every), self._routing.exchanges)
+        holdings = Holdings(Owners(self.owners.every), self.holdings.replicated)
+        self._routing = Routing(holdings, self._routing.exchanges)
 
     right = Worker.complete_change
     patch.setattr(Worker, "complete_change", complete_change)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pyarrow as pa
 
+from fsql.compiler.holdings import Holdings
 from fsql.compiler.owner_map import BINS, OwnerMap
 from fsql.compiler.owners import Owners
 from fsql.runtime.batch import START
@@ -28,7 +29,9 @@ PARTS = 120
 
 def test_parts_are_sent_by_time_whatever_the_length_of_steps() -> None:
     worker = SimpleNamespace(
-        owners=Owners(OwnerMap((0,) * BINS, 2)), foreign=SimpleNamespace(is_released=False)
+        holdings=Holdings(Owners(OwnerMap((0,) * BINS, 2))),
+        holdings_after=lambda owners, _: Holdings(owners),
+        foreign=SimpleNamespace(is_released=False),
     )
     sent: list[Item] = []
     ticks = WorkerTicks(

@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from fsql.compiler.holdings import Holdings
 from fsql.compiler.plan_choices import PlanChoices, choices_of, with_choices
 from fsql.compiler.tick_plan import TickPlan, ToFold
 from fsql.runtime.batch import START, Batch, Root
@@ -42,7 +43,7 @@ def sent(
     times = np.arange(first, first + ROWS)
     rows = Batch(columns, times, times, ()).take(np.array(order))
     batch, parts, errors = exchange.parts(
-        Routing(plan.assignment.owners, plan.exchanges), 0, to, rows
+        Routing(Holdings.of_plan(plan), plan.exchanges), 0, to, rows
     )
     assert errors is None
     assert sum(len(batch) if part.rows is None else len(part.rows) for part in parts) == len(batch)

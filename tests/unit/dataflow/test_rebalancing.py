@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from fsql.compiler.assignment import Assignment
+from fsql.compiler.holdings import Holdings
 from fsql.compiler.owner_map import BINS, OwnerMap
 from fsql.compiler.owners import Owners
 from fsql.compiler.plan_choices import PlanChoices, with_choices
@@ -50,7 +51,7 @@ class Reader:
         plan = with_choices(PLAN, PlanChoices(rebalanced=(("t", percent),)))
         plan = replace(plan, assignment=Assignment(owners))
         self.pipelines = StagePipelines(plan, uninstrumented, {})
-        self.routing = Routing(owners, plan.exchanges)
+        self.routing = Routing(Holdings(owners), plan.exchanges)
         self.rebalancing = Rebalancing(self.pipelines, OWN)
 
     def read(self, first: int, end: int) -> list[tuple[int, list[int]]]:
@@ -99,7 +100,9 @@ def test_owners_of_any_exchange_get_rows() -> None:
 def test_from_a_position_on_rows_go_to_the_owners_and_by_the_choice_of_the_next_plan() -> None:
     reader = Reader(owned_by(1, 2), 100)
     choices = PlanChoices(rebalanced=(("t", 0),))
-    change = LayoutChange(Root(5, 0), reader.routing.owners, owned_by(1, 3), OWN, choices)
+    change = LayoutChange(
+        Root(5, 0), reader.routing.holdings, Holdings(owned_by(1, 3)), OWN, choices
+    )
     reader.routing.change = change
     assert reader.read(0, 4) == [(2, [0, 1, 2, 3])]
     change.switched = True
@@ -111,7 +114,7 @@ def test_from_a_position_on_rows_go_to_the_owners_and_by_the_choice_of_the_next_
 def test_from_a_position_on_no_rows_go_to_a_worker_that_leaves() -> None:
     reader = Reader(owned_by(1, 2), 100)
     reader.routing.change = change = LayoutChange(
-        Root(5, 0), reader.routing.owners, owned_by(1, 3), OWN
+        Root(5, 0), reader.routing.holdings, Holdings(owned_by(1, 3)), OWN
     )
     change.switched = True
     assert reader.read(3, 7) == [(2, [3, 4]), (3, [5, 6])]
