@@ -12,7 +12,7 @@ Decision 71 has the figures.
 from __future__ import annotations
 
 import sys
-from importlib.machinery import ModuleSpec, SourceFileLoader
+from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from importlib.util import MAGIC_NUMBER
 from marshal import loads
 from os import stat
@@ -81,7 +81,11 @@ class CompiledModules:
 
 
 def find_compiled_modules() -> None:
-    """Find modules of this package by their byte code from now on, if it is where Python writes it."""
+    """Find modules of this package by their byte code from now on, if it is where Python writes it.
+
+    The finders that others have put before Python's own remain before this one.
+    """
+    finders = sys.meta_path
     usual = sys.pycache_prefix is None and not sys.flags.optimize
-    if usual and not any(finder is CompiledModules for finder in sys.meta_path):
-        sys.meta_path.insert(0, CompiledModules)
+    if usual and PathFinder in finders and CompiledModules not in finders:
+        finders.insert(finders.index(PathFinder), CompiledModules)
