@@ -19,7 +19,7 @@ from fsql.compiler.binder.query import bind_query
 from fsql.compiler.binder.relation import check_column_names
 from fsql.compiler.binder.report import Refusal, no_column, refusal
 from fsql.compiler.binder.scope import matches, names_text, quantity_text
-from fsql.compiler.binder.set_operations import output_expressions, union
+from fsql.compiler.binder.set_operations import union
 from fsql.compiler.binder.tables import find_entry
 from fsql.compiler.diagnostics import Label
 from fsql.compiler.diagnostics.report import Abandoned
@@ -28,7 +28,7 @@ from fsql.compiler.functions.calls import make_cast
 from fsql.compiler.functions.casts import castable
 from fsql.compiler.functions.coercion import accepts, coerce, coercible
 from fsql.compiler.logical import Insert, Scan, Union, operators
-from fsql.compiler.planner.rows import column_refs, project
+from fsql.compiler.planner.rows import column_refs, output_expressions, project
 from fsql.compiler.schema import Column
 from fsql.compiler.sqltypes import NULL, STRING, Kind, SqlType, fields_one_by_one, moves_fields
 

@@ -1,11 +1,6 @@
 """`ORDER BY … LIMIT … OFFSET …` of a query: its first rows, as an updating result; or all rows in order.
 
-Without ORDER BY, the first rows are those that arrive first; for an append-only query they remain the first.
-Without LIMIT, rows are ordered as event time advances, or once the input has ended:
-
-    rows, perhaps updated  →  AssignEnd: each with the end of the input
-                           →  Rank: final when the window that ends there closes
-                           →  TemporalSort: in the order of the ranks
+Without LIMIT, rows are ordered as event time advances, or once the input has ended: see `planner.order`.
 """
 
 from __future__ import annotations
@@ -21,39 +16,22 @@ from fsql.compiler.binder.relation import relation_of
 from fsql.compiler.binder.report import Refusal, not_implemented, refusal
 from fsql.compiler.binder.scope import Scope, matches
 from fsql.compiler.diagnostics import Diagnostic, Label
-from fsql.compiler.expression import AggregateCall, AggregateFunction, Call, ColumnRef, Literal
-from fsql.compiler.logical import (
-    AssignEnd,
-    AssignSessions,
-    AssignWindows,
-    FrameEnd,
-    OrderKey,
-    Over,
-    OverCall,
-    Plan,
-    Rank,
-    RankFunction,
-    append_only,
-    tables,
-)
-from fsql.compiler.planner.over.time_order import in_order_of_time
-from fsql.compiler.planner.rows import column_refs, filter_relation, project
-from fsql.compiler.sqltypes import BIGINT, BOOLEAN
+from fsql.compiler.expression import ColumnRef
+from fsql.compiler.logical import AssignWindows, OrderKey, Plan, append_only, tables
+from fsql.compiler.planner.order import first_rows, in_order_of_time, whole_in_order
+from fsql.compiler.planner.rows import column_refs, project
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from fsql.compiler.binder.context import Context
     from fsql.compiler.binder.expressions.clause import ClauseBinder
-    from fsql.compiler.bound.source_spans import SourceSpans
     from fsql.compiler.expression import Expression
-    from fsql.compiler.text.source import Span
 
     BodyBinder = Callable[[syntax.QueryBody, Context], Plan]
 
 
 _DIGITS_MAX: Final = 18
-_COUNT: Final = AggregateCall(AggregateFunction.COUNT, None, BIGINT, nullable=False)
 
 
 def bind_limited(
@@ -68,7 +46,7 @@ def bind_limited(
         return _in_order(query, context, bind_body, inner=inner)
     skipped, limit = row_bounds(query)
     plan, order, width = _bind_order(query, context, bind_body)
-    plan = _first_rows(plan, (), order, (skipped, limit))
+    plan = first_rows(plan, (), order, (skipped, limit))
     kept = column_refs(plan)[:width]
     return project(plan, kept, [column.name for column in plan.schema[:width]])
 
@@ -87,26 +65,11 @@ def bind_first_rows(
     bounds = row_bounds(query)
     plan, order, width = _bind_order(query, context, bind_body, keys)
     partition = column_refs(plan)[len(plan.schema) - keys :]
-    plan = _first_rows(plan, tuple(partition), order, bounds)
+    plan = first_rows(plan, tuple(partition), order, bounds)
     kept = [*column_refs(plan)[:width], *partition]
     return project(
         plan, kept, [plan.schema[each.index].name for each in kept if isinstance(each, ColumnRef)]
     )
-
-
-def _first_rows(
-    plan: Plan,
-    partition: tuple[Expression, ...],
-    order: tuple[OrderKey, ...],
-    bounds: tuple[int, int | None],
-) -> Plan:
-    """Return the rows of each partition whose numbers are within the bounds."""
-    skipped, limit = bounds
-    if limit == skipped:
-        return filter_relation(plan, [Literal(BOOLEAN, nullable=False, value=False)])
-    if not order and append_only(plan):
-        return _first_of_all(plan, partition, skipped, limit)
-    return Rank(plan, partition, order, RankFunction.ROW_NUMBER, None, skipped, limit)
 
 
 def order_without_effect(query: syntax.Query, of: str) -> Diagnostic:
@@ -149,7 +112,7 @@ def _in_order(query: syntax.Query, context: Context, bind_body: BodyBinder, *, i
         ordered = plan
     else:
         _check_has_end(query, plan, width, context)
-        ordered = _whole_in_order(plan, order, span, context.source_spans)
+        ordered = whole_in_order(plan, order, span, context.source_spans)
     return project(ordered, column_refs(ordered)[:width], names)
 
 
@@ -186,25 +149,6 @@ def _check_has_end(query: syntax.Query, plan: Plan, width: int, context: Context
         note=f'a row that "{endless.name}" has later could come anywhere in this order',
         help="; ".join(helps),
     )
-
-
-def _whole_in_order(
-    plan: Plan, order: tuple[OrderKey, ...], span: Span, source_spans: SourceSpans
-) -> Plan:
-    """Return the rows of a plan whose input ends, once each, in an order.
-
-    They are ranked within one window, which the end of the input closes.
-    """
-    ended = AssignEnd(plan)
-    end = len(plan.schema)
-    partition = (column_refs(ended)[end],)
-    ranked: Plan = Rank(
-        ended, partition, order, RankFunction.ROW_NUMBER, "place", window_end=end, final=True
-    )
-    ordered = AssignSessions(ranked, (), end, end, order_column=end + 1)
-    for each in (ended, ranked, ordered):
-        source_spans.add(each, span)
-    return ordered
 
 
 def _starts_windows(query: syntax.Query, context: Context, bind_body: BodyBinder) -> bool:
@@ -392,18 +336,3 @@ def _column_index(item: syntax.OrderItem, width: int) -> int | None:
 def _column_at(plan: Plan, index: int) -> Expression:
     column = plan.schema[index]
     return ColumnRef(column.type, column.nullable, index)
-
-
-def _first_of_all(
-    plan: Plan, partition: tuple[Expression, ...], skipped: int, limit: int | None
-) -> Plan:
-    """Return the rows of an append-only plan whose number in the total order is within the bounds."""
-    number = ColumnRef(BIGINT, nullable=False, index=len(plan.schema))
-    numbered = Over(plan, partition, (OverCall(_COUNT, FrameEnd.CURRENT_ROW),), ("row_number",))
-    bounds = [("gt", skipped)] if skipped else []
-    bounds += [] if limit is None else [("le", limit)]
-    conditions = [
-        Call(BOOLEAN, False, function, (number, Literal(BIGINT, nullable=False, value=bound)))  # noqa: FBT003 - as in all calls
-        for function, bound in bounds
-    ]
-    return filter_relation(numbered, conditions) if conditions else plan

@@ -15,7 +15,7 @@ from fsql.compiler.binder.limits import check_depth
 from fsql.compiler.binder.relation import check_column_names
 from fsql.compiler.binder.report import refusal
 from fsql.compiler.binder.select import bind_partitioned, bind_select
-from fsql.compiler.binder.set_operations import bind_counts, distinct_rows, union
+from fsql.compiler.binder.set_operations import bind_counts, bind_distinct, union
 from fsql.compiler.diagnostics import Diagnostic, Label
 from fsql.compiler.planner.rows import column_refs, project
 
@@ -183,5 +183,5 @@ def _bind_set_operation(
             continue
         connected.append((plan, span))
         if not term.all:
-            connected = [(distinct_rows(union(connected), term.span, context), operation.span)]
+            connected = [(bind_distinct(union(connected), term.span, context), operation.span)]
     return union(connected)

@@ -52,7 +52,7 @@ from fsql.compiler.binder.subqueries.subquery import (
 )
 from fsql.compiler.functions.aggregates import AGGREGATES
 from fsql.compiler.planner.rows import column_refs, conjuncts, filter_relation, project
-from fsql.compiler.planner.subqueries import join_subqueries
+from fsql.compiler.planner.select import join_subqueries
 from fsql.compiler.syntax.names import generated_name
 
 if TYPE_CHECKING:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.expression import Call, ColumnRef, Expression, Literal
 from fsql.compiler.functions.calls import call, combine_balanced
+from fsql.compiler.functions.coercion import coerce
 from fsql.compiler.functions.evaluate import fallible
 from fsql.compiler.functions.null_safe import instead_of_null
 from fsql.compiler.logical import Filter, Plan, Project, Scan, operators
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from fsql.compiler.node import Node
+    from fsql.compiler.sqltypes import SqlType
 
 
 ZERO: Final = Literal(INT, nullable=False, value=0)
@@ -98,3 +100,17 @@ def null_safe_keys(one: Expression, other: Expression) -> list[tuple[Expression,
         return [(one, other)]
     of_one, of_other = (call("coalesce", each, instead_of_null(each.type)) for each in (one, other))
     return [(call("is_null", one), call("is_null", other)), (of_one, of_other)]
+
+
+def output_expressions(plan: Plan) -> tuple[Plan, list[Expression]]:
+    """Return a plan, and the expressions over it that compute the columns of `plan`."""
+    if isinstance(plan, Project):
+        return plan.input, list(plan.expressions)
+    return plan, column_refs(plan)
+
+
+def with_types(plan: Plan, types: Sequence[SqlType], names: Sequence[str]) -> Plan:
+    """Return `plan` with its columns coerced to `types`; the caller has checked that this is possible."""
+    below, expressions = output_expressions(plan)
+    coerced = [coerce(each, type_) for each, type_ in zip(expressions, types, strict=True)]
+    return project(below, coerced, names)

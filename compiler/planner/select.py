@@ -13,8 +13,10 @@ from collections import defaultdict
 from dataclasses import field, replace
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from fsql.compiler.bound.pending import SubqueryValue, replace_pending
 from fsql.compiler.bound.select import BoundClause
-from fsql.compiler.logical import append_only
+from fsql.compiler.expression import ColumnRef, Expression
+from fsql.compiler.logical import Join, JoinKind, Plan, append_only
 from fsql.compiler.planner.grouping import (
     AggregateSpec,
     Groups,
@@ -28,7 +30,6 @@ from fsql.compiler.planner.grouping import (
 from fsql.compiler.planner.joins.interval_join import has_interval_join
 from fsql.compiler.planner.over.rank import windowed_partition
 from fsql.compiler.planner.rows import column_refs, filter_relation, project
-from fsql.compiler.planner.subqueries import join_subqueries
 from fsql.compiler.records import dataclass
 
 if TYPE_CHECKING:
@@ -38,8 +39,6 @@ if TYPE_CHECKING:
     from fsql.compiler.bound.select import BoundSelect, BoundSubquery
     from fsql.compiler.bound.source_spans import SourceSpans
     from fsql.compiler.diagnostics.report import Report
-    from fsql.compiler.expression import Expression
-    from fsql.compiler.logical import Plan
     from fsql.compiler.text.source import Span
 
     Over = Callable[[Expression, Mapping[Expression, Span]], Expression]
@@ -165,6 +164,29 @@ def _subqueries_over(subqueries: Sequence[BoundSubquery], over: Over) -> tuple[B
         each.rewrite(lambda key, span=each.span: over(key, defaultdict(lambda: span)))  # type: ignore[misc]
         for each in subqueries
     )
+
+
+def join_subqueries(
+    plan: Plan, subqueries: Sequence[BoundSubquery], source_spans: SourceSpans
+) -> tuple[Plan, Callable[[Expression], Expression]]:
+    """Return `plan` with the columns of subqueries, and the function that resolves their placeholders."""
+    indexes: list[int] = []
+    for each in subqueries:
+        indexes.append(len(plan.schema))
+        plan = Join(plan, each.rows, each.outer_keys, each.keys, None, JoinKind.LEFT)
+
+    def resolve(expression: Expression) -> Expression:
+        return replace_pending(
+            expression,
+            lambda part: (
+                ColumnRef(part.type, part.nullable, indexes[part.index] + part.column)
+                if isinstance(part, SubqueryValue)
+                else None
+            ),
+            source_spans,
+        )
+
+    return plan, resolve
 
 
 def _having(select: BoundSelect, planning: Planning) -> BoundSelect:

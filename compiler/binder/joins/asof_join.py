@@ -11,7 +11,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.binder.joins.asof_contents import asof_contents, has_identity
-from fsql.compiler.binder.joins.changed_versions import changed_versions
 from fsql.compiler.binder.joins.join import (
     all_below,
     all_from,
@@ -29,6 +28,7 @@ from fsql.compiler.diagnostics import Diagnostic, Label
 from fsql.compiler.expression import Call, ColumnRef
 from fsql.compiler.functions.calls import call
 from fsql.compiler.logical import JoinKind, append_only
+from fsql.compiler.planner.joins.changed_versions import changed_versions
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

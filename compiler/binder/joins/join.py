@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 from fsql.compiler.analysis.delays import delay_us
 from fsql.compiler.analysis.properties import Bound, window_columns
 from fsql.compiler.analysis.window_changes import equal_bounds
-from fsql.compiler.binder.joins.time_range import FoundRange, Times, find_time_range
 from fsql.compiler.binder.relation import Relation
 from fsql.compiler.binder.report import refusal
 from fsql.compiler.bound.pending import replace_pending
@@ -40,6 +39,7 @@ from fsql.compiler.logical import (
     operators,
 )
 from fsql.compiler.node import walk
+from fsql.compiler.planner.joins.time_range import FoundRange, Times, find_time_range
 from fsql.compiler.planner.lifetimes import join_while_alive, without_times
 from fsql.compiler.planner.rows import ZERO, filter_relation, null_safe_keys
 from fsql.compiler.records import dataclass

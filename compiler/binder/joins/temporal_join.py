@@ -11,17 +11,9 @@ from typing import TYPE_CHECKING, Final
 
 from fsql.compiler import syntax
 from fsql.compiler.binder.expressions.row_time import is_row_time, is_row_time_call
-from fsql.compiler.binder.joins.changed_versions import (
-    changed_versions,
-    found_beside_changes,
-    last_changes,
-    only_present,
-    with_condition,
-)
 from fsql.compiler.binder.joins.join import all_from, equality_keys, shift_columns, side_by_side
 from fsql.compiler.binder.joins.lookup_join import read_first, with_rows_at_rest
 from fsql.compiler.binder.joins.outer_join import with_columns
-from fsql.compiler.binder.joins.version_views import carry_columns, ranked_versions
 from fsql.compiler.binder.joins.versions import VersionedSide, rename_fields, with_versions
 from fsql.compiler.binder.relation import Relation
 from fsql.compiler.binder.report import Refusal, refusal
@@ -41,6 +33,14 @@ from fsql.compiler.logical import (
     tables,
 )
 from fsql.compiler.node import walk
+from fsql.compiler.planner.joins.changed_versions import (
+    changed_versions,
+    found_beside_changes,
+    last_changes,
+    only_present,
+    with_condition,
+)
+from fsql.compiler.planner.joins.version_views import carry_columns, ranked_versions
 from fsql.compiler.planner.rows import column_refs, filter_relation
 from fsql.compiler.records import dataclass
 from fsql.compiler.sqltypes import BOOLEAN, FLOATING
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from fsql.compiler.binder.context import Context
-    from fsql.compiler.binder.joins.changed_versions import ChangedVersions
+    from fsql.compiler.planner.joins.changed_versions import ChangedVersions
     from fsql.compiler.text.source import Span
 
 

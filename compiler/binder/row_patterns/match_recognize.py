@@ -56,7 +56,7 @@ from fsql.compiler.logical import (
     append_only,
 )
 from fsql.compiler.node import walk
-from fsql.compiler.planner.over.time_order import in_order_of_time
+from fsql.compiler.planner.order import in_order_of_time
 from fsql.compiler.planner.rows import column_refs
 from fsql.compiler.row_pattern import (
     TIME,

@@ -48,7 +48,7 @@ from fsql.compiler.binder.subqueries.subquery import Rows, bind_items_of, is_one
 from fsql.compiler.expression import Literal
 from fsql.compiler.functions.calls import combine_balanced, make_case
 from fsql.compiler.planner.rows import column_refs, filter_relation, project
-from fsql.compiler.planner.subqueries import join_subqueries
+from fsql.compiler.planner.select import join_subqueries
 from fsql.compiler.records import dataclass
 from fsql.compiler.syntax.names import generated_name
 

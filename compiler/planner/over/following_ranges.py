@@ -37,8 +37,8 @@ from fsql.compiler.logical import (
     grain_us,
 )
 from fsql.compiler.node import walk
+from fsql.compiler.planner.order import in_order_of_time
 from fsql.compiler.planner.over.following import mask_rows, not_null, value_of_rows
-from fsql.compiler.planner.over.time_order import in_order_of_time
 from fsql.compiler.planner.rows import column_refs, filter_relation
 from fsql.compiler.sqltypes import BOOLEAN, Kind, decimal_type
 

@@ -9,6 +9,7 @@ from fsql.compiler.bound.over import Ordering
 from fsql.compiler.bound.pending import RunningValue, replace_pending
 from fsql.compiler.expression import AggregateCall, ColumnRef, Expression
 from fsql.compiler.logical import Over, OverCall, Plan, RankFunction, append_only
+from fsql.compiler.planner.order import in_order_of_time
 from fsql.compiler.planner.over.following import (
     InOrder,
     Sequenced,
@@ -19,7 +20,6 @@ from fsql.compiler.planner.over.following_ranges import add_following_ranges
 from fsql.compiler.planner.over.rank import rank
 from fsql.compiler.planner.over.running_totals import add_partition_frames, numbers_equal_rows
 from fsql.compiler.planner.over.ties import Context, Step, number_ties
-from fsql.compiler.planner.over.time_order import in_order_of_time
 from fsql.compiler.planner.over.unordered_frames import (
     add_partition_aggregates,
     add_row_frames,

@@ -18,8 +18,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.analysis.nullability import with_nullability
-from fsql.compiler.binder.changelogs.whole_changes import whole_changes
-from fsql.compiler.binder.joins.version_views import carry_columns
 from fsql.compiler.connectors import REQUIRED
 from fsql.compiler.expression import Call, Case, ColumnRef, Expression, Literal
 from fsql.compiler.functions.calls import call
@@ -35,6 +33,8 @@ from fsql.compiler.logical import (
     tables,
 )
 from fsql.compiler.node import Node, map_children, walk
+from fsql.compiler.planner.joins.version_views import carry_columns
+from fsql.compiler.planner.joins.whole_changes import whole_changes
 from fsql.compiler.planner.rows import column_refs, filter_relation
 from fsql.compiler.records import dataclass
 from fsql.compiler.sqltypes import BOOLEAN
