@@ -71,7 +71,7 @@ ALGEBRAS: Final[Mapping[AggregateFunction, Algebra]] = {
     **dict.fromkeys((_F.MIN, _F.MAX), _EXTREME),
     **dict.fromkeys((_F.MODE, _F.PERCENTILE_CONT, _F.PERCENTILE_DISC), _MULTISET),
     **dict.fromkeys((_F.FIRST_VALUE, _F.LAST_VALUE, _F.ARRAY_AGG), _SEQUENCE),
-    **dict.fromkeys((_F.PYTHON, _F.MATCH_RECOGNIZE, _F.M4), _SEQUENCE),
+    **dict.fromkeys((_F.PYTHON, _F.PROGRAM, _F.MATCH_RECOGNIZE, _F.M4), _SEQUENCE),
 }
 """The algebra of each function over all values in the total order: without DISTINCT and ORDER BY."""
 

@@ -191,6 +191,7 @@ class AggregateFunction(enum.Enum):
     M4 = "M4"
     MATCH_RECOGNIZE = "MATCH_RECOGNIZE"
     PYTHON = "PYTHON"
+    PROGRAM = "PROGRAM"
 
 
 OF_ORDER: Final = frozenset(
@@ -237,7 +238,8 @@ class AggregateCall(Node):
 
     PYTHON has the accumulator of the function that is called `python` in plans, over one argument, the row of
     them if the function takes several.  The rows are accumulated in the total order, or `in_value_order`, as
-    they are if rows are removed.
+    they are if rows are removed.  PROGRAM, which is a running aggregate only, has the value of the last event
+    of the program that is called `python`, over the row of its tag and its columns.
     """
 
     function: AggregateFunction

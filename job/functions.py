@@ -29,11 +29,13 @@ from fsql.compiler.functions.python_functions import (
     entry_and_digest,
     refuse_loading,
 )
+from fsql.compiler.functions.python_programs import LoadedProgram
 from fsql.compiler.parser import parse_script
 from fsql.compiler.records import dataclass
 from fsql.compiler.syntax import CreateFunction
 from fsql.compiler.text.source import SourceText
 from fsql.job.udf import FunctionKind, declaration_of
+from fsql.programs.declaration import is_program, program_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -42,7 +44,10 @@ if TYPE_CHECKING:
 
     from fsql.compiler.functions.python_functions import Load
     from fsql.compiler.logical import Job
+    from fsql.compiler.sqltypes import SqlType
     from fsql.job.udf import Declaration
+
+    Loaded = PythonFunction | LoadedAggregate | LoadedProgram
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +75,7 @@ def loader(
     of the program, by their entry.
     """
 
-    def load(entry: str, zone: str) -> PythonFunction | LoadedAggregate:
+    def load(entry: str, zone: str) -> Loaded:
         known = registered.get(entry)
         if known is not None:
             return function_of(known.function, entry, known.digest, zone)
@@ -190,9 +195,7 @@ def _module(name: str, path: Path, source: bytes, digest: str) -> ModuleType:
     return module
 
 
-def _function_of(
-    module: ModuleType, name: str, attribute: str, digest: str, zone: str
-) -> PythonFunction | LoadedAggregate:
+def _function_of(module: ModuleType, name: str, attribute: str, digest: str, zone: str) -> Loaded:
     """Return the function of a module.
 
     Raises:
@@ -205,14 +208,14 @@ def _function_of(
     return function_of(found, entry, digest, zone)
 
 
-def function_of(
-    found: object, entry: str, digest: str, zone: str
-) -> PythonFunction | LoadedAggregate:
+def function_of(found: object, entry: str, digest: str, zone: str) -> Loaded:
     """Return a Python object as a function for scripts with a time zone.
 
     Raises:
         LoadError: E411, if it is not a function, or its decorator is wrong.
     """
+    if is_program(found):
+        return _program_of(found, entry, digest, zone)
     if not callable(found):
         raise LoadError(f'"{entry}" is a {type(found).__name__}, not a function')
     if inspect.iscoroutinefunction(found) or inspect.isasyncgenfunction(found):
@@ -274,6 +277,36 @@ def _aggregate_of(
     return LoadedAggregate(
         entry, digest, callables, state.parameters[0], types, strict=declaration.strict
     )
+
+
+def _program_of(found: object, entry: str, digest: str, zone: str) -> LoadedProgram:
+    """Return a class that `@fsql.program` declares as a program.
+
+    Raises:
+        LoadError: E411, if it cannot be created, or its types are not valid.
+    """
+    assert isinstance(found, type)
+    try:
+        program = program_of(found)
+    except TypeError as error:
+        raise LoadError(f'"{entry}": {error}') from None
+
+    def type_of(text: str, what: str) -> SqlType:
+        try:
+            types = _parse_types((text,), "INT", FunctionKind.SCALAR, entry, zone)
+        except LoadError as error:
+            reason = str(error).partition(": ")[2]
+            raise LoadError(f'{what} of program "{entry}" is no SQL type: {reason}') from None
+        return types.parameters[0]
+
+    try:
+        listed = f"TABLE ({', '.join(program.columns)})"
+        rows = _parse_types((), listed, FunctionKind.TABLE, entry, zone).returns.element
+    except LoadError as error:
+        raise LoadError(f'columns of program "{entry}": {str(error).partition(": ")[2]}') from None
+    assert rows is not None
+    states = tuple(type_of(each.type, f'state type "{each.name}"') for each in program.states)
+    return LoadedProgram(entry, digest, program, states, type_of(program.tag, "tag"), rows.fields)
 
 
 def _types_of(declaration: Declaration, entry: str, zone: str) -> Types:

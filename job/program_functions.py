@@ -11,6 +11,7 @@ from fsql.compiler.records import dataclass
 from fsql.job.functions import Registered
 from fsql.job.memory import quote
 from fsql.job.udf import FunctionKind, declaration_of
+from fsql.programs.declaration import is_program
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -42,9 +43,11 @@ class ProgramFunctions:
         Raises:
             FsqlError: E411, if its types are not declared, or its name is not that of a function.
         """
-        if declaration_of(function) is None:
+        if declaration_of(function) is None and not is_program(function):
             message = f'the types of function "{name}" are not declared'
-            helps = ("declare them: @fsql.udf, @fsql.udtf([…], […]) or @fsql.udaf([…], …)",)
+            helps = (
+                "declare them: @fsql.udf, @fsql.udtf([…], […]), @fsql.udaf([…], …) or @fsql.program(…)",
+            )
             raise FsqlError([Diagnostic("E411", message, helps=helps)])
         if not name.isidentifier():
             message = f'"{name}" cannot be the name of a function'
@@ -55,6 +58,8 @@ class ProgramFunctions:
 
 
 def _statement(name: str, registered: Registered) -> str:
+    if is_program(registered.function):
+        return f"CREATE PROGRAM {quote(name)} AS '{PROGRAM}:{name}' LANGUAGE PYTHON;"
     declared = declaration_of(registered.function)
     assert declared is not None
     kind = "AGGREGATE FUNCTION" if declared.kind is FunctionKind.AGGREGATE else "FUNCTION"

@@ -160,7 +160,7 @@ class _Adding:
     def _take_function(self, statement: syntax.CreateFunction, part: Part) -> None:
         written = statement.name.parts[-1]
         known = self._known.functions.get(written.name.upper())
-        what = f"function {written.name}"
+        what = f"{'program' if statement.program else 'function'} {written.name}"
         if known is None:
             self._add(part, what)
         else:

@@ -32,6 +32,7 @@ ORACLE_MAY_IMPORT = (
     # Functions of users, which the oracle calls itself.
     "fsql.compiler.functions.python_aggregates.registered_aggregate",
     "fsql.compiler.functions.python_functions.loaded",
+    "fsql.compiler.functions.python_programs.registered_program",
     "fsql.compiler.logical",
     "fsql.compiler.node",
     "fsql.compiler.schema",

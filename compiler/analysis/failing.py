@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from fsql.compiler.analysis.delays import closing_delay_us
 from fsql.compiler.expression import (
     AggregateCall,
+    AggregateFunction,
     Call,
     Case,
     Cast,
@@ -25,6 +26,7 @@ from fsql.compiler.functions.evaluate import evaluate, fallible_by_itself
 from fsql.compiler.functions.failure import RowFailure, TimestampRangeFailure
 from fsql.compiler.functions.python_aggregates import registered_aggregate
 from fsql.compiler.functions.python_functions import PREFIX
+from fsql.compiler.functions.python_programs import registered_program
 from fsql.compiler.functions.time_zones import offset_of, window_bounds
 from fsql.compiler.logical import (
     Aggregate,
@@ -35,6 +37,7 @@ from fsql.compiler.logical import (
     AssignWindows,
     CountLateRows,
     Filter,
+    Over,
     Plan,
     Project,
     Scan,
@@ -152,9 +155,16 @@ class _Attempt:
                     if not (isinstance(plan, WindowAggregate) and self._late(plan, each)):
                         self._values([*plan.keys, *arguments], each)
                         self._accumulate(plan.aggregates, each)
+            case Over():
+                self._over(plan, below)
             case _:
                 pass
         return []
+
+    def _over(self, plan: Over, rows: Sequence[Row]) -> None:
+        for row in rows:
+            self._values(plan.partition, row)
+            self._accumulate([call.aggregate for call in plan.calls], row)
 
     def _accumulate(self, calls: Sequence[AggregateCall], row: Row) -> None:
         """Record the first function in Python that fails on the row alone."""
@@ -162,7 +172,8 @@ class _Attempt:
             if call.python is None or call.argument is None or self.found is not None:
                 continue
             given = evaluate(call.argument, row)
-            function = registered_aggregate(call.python)
+            of_program = call.function is AggregateFunction.PROGRAM
+            function = (registered_program if of_program else registered_aggregate)(call.python)
             failure = None if given is None else function.failure(function.over([given]))
             if failure is not None:
                 self._note(FailingPart(call, failure))

@@ -14,6 +14,7 @@ from fsql.compiler.binder.changelogs.changelog_arguments import (
 from fsql.compiler.binder.changelogs.to_changelog import to_changelog
 from fsql.compiler.binder.constants import one_row
 from fsql.compiler.binder.joins.snapshot_join import SNAPSHOT, SNAPSHOT_FORM
+from fsql.compiler.binder.programs import bind_run, runs_program
 from fsql.compiler.binder.relation import Relation, apply_alias, relation_of
 from fsql.compiler.binder.report import not_implemented, refusal
 from fsql.compiler.binder.subqueries.lateral import gives_elements, unnest
@@ -41,6 +42,8 @@ def bind_table_function(
     """
     if gives_elements(written, context.functions):
         return unnest(one_row(context, written.span), written, context)
+    if runs_program(written):
+        return bind_run(written, context, bind_query)
     _check_place(written)
     function = changelog_function(written)
     if function is not None:

@@ -65,7 +65,8 @@ MEANING_ROWS: Final[tuple[Row, ...]] = (
             "a size, HOP a slide and a size, CUMULATE a step and a size, SESSION a gap. A frame of OVER "
             "is bounded by numbers of rows, or by constant distances from its row. FROM_CHANGELOG "
             "takes a table with PARTITION BY its key, the column of operations, and a constant map of them. "
-            "TO_CHANGELOG takes a table, a name for the column of operations, and a constant map of them."
+            "TO_CHANGELOG takes a table, a name for the column of operations, and a constant map of them. "
+            "RUN takes a program, one or several tables, and the tag of an event."
         ),
         "Write the call or the frame as shown in the message.",
         "SELECT * FROM TUMBLE(t, at);",

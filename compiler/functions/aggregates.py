@@ -26,11 +26,12 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 _F = AggregateFunction
+_OF_PYTHON: Final = frozenset({_F.PYTHON, _F.PROGRAM})
 AGGREGATES: Final[Mapping[str, AggregateFunction]] = {
     **{
         each.value: each
         for each in AggregateFunction
-        if each not in {_F.MATCH_RECOGNIZE, _F.PYTHON}
+        if each not in {_F.MATCH_RECOGNIZE, _F.PYTHON, _F.PROGRAM}
     },
     "COUNT_IF": _F.COUNT,
     "COUNTIF": _F.COUNT,
@@ -141,7 +142,7 @@ def aggregate_result(function: AggregateFunction, argument: SqlType | None) -> S
             return BIGINT
         case AggregateFunction.REGR_COUNT:
             return BIGINT if argument is not None and argument.kind in _MEASURED else None
-        case _ if argument is None or argument.kind is Kind.NULL or function is _F.PYTHON:
+        case _ if argument is None or argument.kind is Kind.NULL or function in _OF_PYTHON:
             return None
         case AggregateFunction.ARRAY_AGG:
             return array_of(argument)

@@ -108,7 +108,7 @@ class PythonAggregate:
         """Return what an accumulator has failed with."""
         assert isinstance(accumulator, tuple)
         failure = accumulator[1]
-        return _Remembered(failure) if isinstance(failure, str) else None
+        return RememberedFailure(failure) if isinstance(failure, str) else None
 
     def _checked_step(self, method: str, accumulator: Value, given: Value) -> Value:
         """Return the accumulator after a call of a method; one that has failed stays so.
@@ -144,9 +144,9 @@ class PythonAggregate:
             )
             after = from_python(before if returned is None else returned, state)
         except NotOfTypeError as error:
-            return None, _failure_text(WrongResultFailure(f"{self.loaded.name}.{method}", error))
+            return None, failure_text(WrongResultFailure(f"{self.loaded.name}.{method}", error))
         except RowFailure as failure:
-            return None, _failure_text(failure)
+            return None, failure_text(failure)
         return after, None
 
     def _call(self, method: str, *given: object) -> object:
@@ -165,23 +165,25 @@ class PythonAggregate:
 
         def value_of(given: dict[str, object]) -> object:
             if isinstance(given["failure"], str):
-                raise _Remembered(given["failure"])
+                raise RememberedFailure(given["failure"])
             return self.loaded.methods["get_value"](given["state"])
 
         python = PythonFunction(f"{loaded.entry}.get_value", loaded.digest, value_of)
         return register(python, Types((self.state,), self.types.returns), sampled=False)
 
 
-class _Remembered(RowFailure):
-    """The failure of an earlier call, which the accumulator has."""
+class RememberedFailure(RowFailure):
+    """The failure of an earlier call, which an accumulator has as a text."""
 
     def __init__(self, text: str) -> None:
+        """Read what `failure_text` returned."""
         code, _, message = text.partition(" ")
         super().__init__(message)
         self.code = int(code)  # type: ignore[misc]
 
 
-def _failure_text(failure: RowFailure) -> str:
+def failure_text(failure: RowFailure) -> str:
+    """Return the text of a failure, from which `RememberedFailure` makes it again."""
     return f"{failure.code} {failure}"
 
 

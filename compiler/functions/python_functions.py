@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from fsql.compiler.expression import Value
     from fsql.compiler.functions.python_aggregates import LoadedAggregate
+    from fsql.compiler.functions.python_programs import LoadedProgram
     from fsql.compiler.sqltypes import SqlType
 
 PREFIX: Final = "python "
@@ -117,7 +118,7 @@ class LoadError(Exception):
 class Load(Protocol):
     """Loads the function at `module:name`, for a script with a time zone."""
 
-    def __call__(self, entry: str, zone: str) -> PythonFunction | LoadedAggregate:
+    def __call__(self, entry: str, zone: str) -> PythonFunction | LoadedAggregate | LoadedProgram:
         """Return the function.
 
         Raises:
@@ -125,7 +126,7 @@ class Load(Protocol):
         """
 
 
-def refuse_loading(entry: str, zone: str) -> PythonFunction | LoadedAggregate:
+def refuse_loading(entry: str, zone: str) -> PythonFunction | LoadedAggregate | LoadedProgram:
     """Refuse every function: there is no directory for functions.
 
     Raises:
@@ -265,18 +266,26 @@ def rows_of(compute: Callable[..., object], types: Types) -> Callable[..., objec
     """Return a table function, which yields rows, as one that returns the list of them."""
     columns = columns_of(types)
 
-    def list_rows(*given: object) -> object:
-        made = compute(*given)
-        if made is None:
-            return []
-        if not isinstance(made, Iterable) or isinstance(made, str | bytes | dict):
-            raise NotOfTypeError(f"a value of type {type(made).__name__}, not rows")
-        rows = [_as_row(each, columns) for each in islice(made, ROWS_OF_CALL_MAX + 1)]
-        if len(rows) > ROWS_OF_CALL_MAX:
-            raise NotOfTypeError(f"more than {ROWS_OF_CALL_MAX:,} rows")
-        return rows
+    def rows_of_call(*given: object) -> object:
+        return list_rows(compute(*given), columns)
 
-    return list_rows
+    return rows_of_call
+
+
+def list_rows(made: object, columns: Sequence[tuple[str, SqlType]]) -> list[object]:
+    """Return the rows that Python code returned or yields, each as a dict by columns.
+
+    Raises:
+        NotOfTypeError: they are something else, or too many.
+    """
+    if made is None:
+        return []
+    if not isinstance(made, Iterable) or isinstance(made, str | bytes | dict):
+        raise NotOfTypeError(f"a value of type {type(made).__name__}, not rows")
+    rows: list[object] = [_as_row(each, columns) for each in islice(made, ROWS_OF_CALL_MAX + 1)]
+    if len(rows) > ROWS_OF_CALL_MAX:
+        raise NotOfTypeError(f"more than {ROWS_OF_CALL_MAX:,} rows")
+    return rows
 
 
 def _as_row(given: object, columns: Sequence[tuple[str, SqlType]]) -> dict[object, object]:

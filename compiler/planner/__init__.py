@@ -9,6 +9,7 @@
 | `order`          | ORDER BY, LIMIT, OFFSET; rows in the order of event time                     |
 | `joins`          | joins in time: ranges, versions, rows that wait until their time has passed  |
 | `line_chart`     | the columns of M4 in FROM: windows with the points of a line, as columns     |
+| `programs`       | programs: a running aggregate by the key, and the rows of each event         |
 | `lifetimes`      | groups and rows of joins that end some time after the last row               |
 | `rows`           | projections and filters, on which all others stand                           |
 """

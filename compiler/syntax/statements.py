@@ -184,7 +184,8 @@ class CreateFunction(Syntax):
     """`CREATE [AGGREGATE] FUNCTION name(parameters) RETURNS … LANGUAGE PYTHON AS 'module:name'`.
 
     A function that returns TABLE (…) has the columns in `returns`; it is None if the function determines the
-    types: `CREATE FUNCTION name AS 'module:name' LANGUAGE PYTHON`.
+    types: `CREATE FUNCTION name AS 'module:name' LANGUAGE PYTHON`.  With `program` it is
+    `CREATE PROGRAM name AS 'module:name' LANGUAGE PYTHON`.
     """
 
     name: QualifiedName
@@ -195,6 +196,7 @@ class CreateFunction(Syntax):
     aggregate: bool = False
     temporary: bool = False
     if_not_exists: bool = False
+    program: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,6 +27,7 @@ from fsql.compiler.expression import AggregateFunction, ColumnRef
 from fsql.compiler.functions.aggregates import aggregate_result, points_type
 from fsql.compiler.functions.evaluate import fallible
 from fsql.compiler.functions.python_aggregates import registered_aggregate
+from fsql.compiler.functions.python_programs import registered_program
 from fsql.compiler.logical import REACHED, FrameEnd, JoinKind, append_only, may_tie
 from fsql.compiler.row_pattern import TIME
 from fsql.compiler.schema import Column
@@ -323,10 +324,7 @@ def _aggregates(calls: Iterable[AggregateCall], below: Schema, *, append: bool) 
         if call.pattern is not None:
             yield from _row_pattern(call.pattern, call, () if taken is None else taken.field_types)
         elif call.python is not None:
-            if call.type != registered_aggregate(call.python).state:
-                yield f"the accumulator of a function in Python is not a {call.type}"
-            if not (append or call.in_value_order):
-                yield "a function in Python in the total order of input that changes"
+            yield from _python_call(call, call.python, append=append)
         elif call.function is AggregateFunction.M4:
             yield from _points(call)
         elif call.type != aggregate_result(call.function, taken):
@@ -347,6 +345,19 @@ def _points(call: AggregateCall) -> Iterator[str]:
     assert call.argument is not None
     if call.type != points_type(call.argument.type, call.others[0].type, call.chart):
         yield f"M4 of {call.argument.type} is not a {call.type}"
+
+
+def _python_call(call: AggregateCall, name: str, *, append: bool) -> Iterator[str]:
+    if call.function is AggregateFunction.PROGRAM:
+        if call.type != registered_program(name).type:
+            yield f"the value of an event of a program is not a {call.type}"
+        if not append or call.in_value_order:
+            yield "a program over input that changes"
+        return
+    if call.type != registered_aggregate(name).state:
+        yield f"the accumulator of a function in Python is not a {call.type}"
+    if not (append or call.in_value_order):
+        yield "a function in Python in the total order of input that changes"
 
 
 def _row_pattern(

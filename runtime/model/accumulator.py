@@ -18,6 +18,7 @@ from fsql.compiler.functions.decimals import round_quotient
 from fsql.compiler.functions.evaluate import evaluate
 from fsql.compiler.functions.failure import RowFailure
 from fsql.compiler.functions.python_aggregates import registered_aggregate
+from fsql.compiler.functions.python_programs import registered_program
 from fsql.compiler.records import dataclass
 from fsql.compiler.row_matching import NO_ROWS, MatchedRows, Matcher, Matching
 from fsql.compiler.sqltypes import BIGINT_MAX, BIGINT_MIN, Kind, SqlType
@@ -234,6 +235,8 @@ class PythonRows:
             for _, value, weight in sorted(peers, key=lambda entry: entry[0])
             for _ in range(weight)
         ]
+        if self.call.function is AggregateFunction.PROGRAM:
+            return registered_program(self.call.python).over(ordered)
         return registered_aggregate(self.call.python).over(ordered)
 
 
@@ -371,7 +374,7 @@ def _accumulator(call: AggregateCall) -> Accumulator:  # noqa: PLR0911 - one lin
             return Count()
         case AggregateFunction.MIN | AggregateFunction.MAX:
             return Extreme(greatest=call.function is AggregateFunction.MAX)
-        case AggregateFunction.PYTHON:
+        case AggregateFunction.PYTHON | AggregateFunction.PROGRAM:
             return PythonRows(call)
         case AggregateFunction.ARRAY_AGG:
             return Collection(call.ignore_nulls)

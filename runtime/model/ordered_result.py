@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _F = AggregateFunction
 _SIMPLE: Final = frozenset(
-    {_F.COUNT, _F.SUM, _F.AVG, _F.MIN, _F.MAX, _F.MATCH_RECOGNIZE, _F.PYTHON}
+    {_F.COUNT, _F.SUM, _F.AVG, _F.MIN, _F.MAX, _F.MATCH_RECOGNIZE, _F.PYTHON, _F.PROGRAM}
 )
 
 

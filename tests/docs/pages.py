@@ -21,7 +21,7 @@ from signal import SIGINT, SIGTERM
 from fsql.tests.cli.commands import fsql
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = ("README.md", "docs/language.md", "docs/coming_from.md")
+PAGES = ("README.md", "docs/language.md", "docs/programs.md", "docs/coming_from.md")
 SCRIPT = "example.sql"
 FUNCTIONS = "functions"
 """The folder of an example with Python functions."""

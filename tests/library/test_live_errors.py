@@ -343,7 +343,7 @@ def test_functions_that_cannot_be_called() -> None:
     assert first(undeclared.value) == (
         "E411",
         'the types of function "len" are not declared',
-        "declare them: @fsql.udf, @fsql.udtf([…], […]) or @fsql.udaf([…], …)",
+        "declare them: @fsql.udf, @fsql.udtf([…], […]), @fsql.udaf([…], …) or @fsql.program(…)",
     )
 
     def size(text: str) -> int:

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
     from fsql.compiler.functions.python_aggregates import LoadedAggregate
     from fsql.compiler.functions.python_functions import PythonFunction
+    from fsql.compiler.functions.python_programs import LoadedProgram
     from fsql.tests.property.inputs import Splits
 
 SECOND = 1_000_000
@@ -147,7 +148,7 @@ QUERIES = (
 )
 
 
-def load(entry: str, zone: str) -> PythonFunction | LoadedAggregate:
+def load(entry: str, zone: str) -> PythonFunction | LoadedAggregate | LoadedProgram:
     """Return a function of this module."""
     return function_of(FUNCTIONS[entry.partition(":")[2]], entry, "digest", zone)
 

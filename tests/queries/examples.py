@@ -113,6 +113,8 @@ NAMES = (
     "changed_keys",
     "distinct_users",
     "weighted_prices",
+    "event_windows",
+    "page_views",
     "changing_dimension",
     "currency_at_the_time",
     "web_log",

@@ -13,6 +13,7 @@ from fsql.tests.reference.aggregates_of_rows import OF_ROWS, aggregate_rows, in_
 from fsql.tests.reference.decimals import half_away_from_zero
 from fsql.tests.reference.failure import SUM_OUT_OF_RANGE, FailureError
 from fsql.tests.reference.order import normalised, order_key
+from fsql.tests.reference.programs import value_of_event
 from fsql.tests.reference.row_patterns import decided_matches
 
 if TYPE_CHECKING:
@@ -51,6 +52,8 @@ def _accumulated(call: AggregateCall, name: str, values: Sequence[Any]) -> Value
     """Return the accumulator of a function in Python, whose arguments are the same in SQL and in Python."""
     if not values:
         return None
+    if call.function is AggregateFunction.PROGRAM:
+        return value_of_event(name, values)
     if call.in_value_order:
         values = sorted((normalised(value) for value in values), key=order_key)
     function = registered_aggregate(name).loaded

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from fsql.compiler.functions.python_aggregates import PythonAggregate
+from fsql.compiler.functions.python_programs import LoadedProgram
 from fsql.compiler.records import dataclass
 
 if TYPE_CHECKING:
@@ -20,9 +21,14 @@ class DeclaredFunction:
     With `is_table` it is a table function, whose result is the array of its rows.
     """
 
-    function: Function | PythonAggregate | None
+    function: Function | PythonAggregate | LoadedProgram | None
     span: Span
     is_table: bool = False
+
+    @property
+    def is_program(self) -> bool:
+        """Return whether it is a program, which RUN runs."""
+        return isinstance(self.function, LoadedProgram)
 
     @property
     def is_aggregate(self) -> bool:

@@ -15,6 +15,7 @@ from fsql.compiler.diagnostics import FsqlError, Label
 from fsql.compiler.functions.aggregates import AGGREGATES
 from fsql.compiler.functions.python_aggregates import LoadedAggregate, register_aggregate
 from fsql.compiler.functions.python_functions import LoadError, Types, register
+from fsql.compiler.functions.python_programs import LoadedProgram, check_key
 from fsql.compiler.functions.ranks import OVER_ONLY
 from fsql.compiler.functions.refused import NOT_DETERMINISTIC, WINDOW_FUNCTIONS
 from fsql.compiler.functions.table import CALLABLE
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from fsql.compiler.functions.python_functions import Load, PythonFunction
     from fsql.compiler.sqltypes import SqlType
 
+    Loaded = PythonFunction | LoadedAggregate | LoadedProgram
 
 _TAKEN: Final = frozenset(
     {
@@ -35,7 +37,7 @@ _TAKEN: Final = frozenset(
         *OVER_ONLY,
         *NOT_DETERMINISTIC,
         *WINDOW_FUNCTIONS,
-        *("GROUPING", "GROUPING_ID", "IF", "EXPLODE", CURRENT_WATERMARK),
+        *("GROUPING", "GROUPING_ID", "IF", "EXPLODE", "RUN", CURRENT_WATERMARK),
     }
 )
 
@@ -71,7 +73,7 @@ def _register(
     written: syntax.CreateFunction,
     key: str,
     types: Types | None,
-    load: Callable[[str], PythonFunction | LoadedAggregate],
+    load: Callable[[str], Loaded],
 ) -> DeclaredFunction:
     """Return the function of a module, with the types that the statement declares.
 
@@ -80,6 +82,11 @@ def _register(
         Refusal: E411.
     """
     loaded = load(written.body.value)
+    if isinstance(loaded, LoadedProgram) != written.program:
+        raise _other_kind(written, loaded)
+    if isinstance(loaded, LoadedProgram):
+        check_key(loaded)
+        return DeclaredFunction(loaded, written.name.span)
     agreed = _agree_on_types(written, types, loaded)
     if isinstance(loaded, LoadedAggregate):
         if agreed.is_table or not agreed.parameters:
@@ -98,6 +105,18 @@ def _register(
         )
     function = replace(register(loaded, agreed), spellings=(key,))
     return DeclaredFunction(function, written.name.span, agreed.is_table)
+
+
+def _other_kind(written: syntax.CreateFunction, loaded: Loaded) -> Refusal:
+    """Return the refusal of a program that is declared as a function, or of another thing as a program."""
+    name = written.name.parts[-1].name
+    body = f"{name} AS '{loaded.entry}' LANGUAGE PYTHON"
+    if written.program:
+        message = f'"{loaded.entry}" is not a program'
+        help_ = "declare a class with @fsql.program, which has init, update and depends"
+    else:
+        message, help_ = f'"{loaded.entry}" is a program', f"write CREATE PROGRAM {body}"
+    return refusal("E411", message, written.body.span, help=help_)
 
 
 def _check_name(name: syntax.Identifier, earlier: DeclaredFunction | None) -> None:

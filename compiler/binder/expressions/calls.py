@@ -32,7 +32,9 @@ from fsql.compiler.syntax.scalar_clauses import refuse_clauses, without_over
 if TYPE_CHECKING:
     from fsql.compiler.binder.ddl.declared_functions import DeclaredFunction
     from fsql.compiler.binder.expressions.clause import ClauseBinder
+    from fsql.compiler.diagnostics.refusal import Refusal
     from fsql.compiler.expression import Expression
+    from fsql.compiler.text.source import Span
 
 
 _GROUPING: Final = frozenset({"GROUPING", "GROUPING_ID"})
@@ -90,6 +92,8 @@ def bind_table_call(binder: ClauseBinder, written: syntax.TableFunction) -> Expr
     name = written.name.parts[-1].name.upper()
     declared = binder.functions[name]
     arguments: list[syntax.Expression] = []
+    if declared.is_program:
+        raise _is_program(name, written.span)
     if declared.function is not None and not declared.is_table:
         raise refusal(
             "E321",
@@ -105,6 +109,15 @@ def bind_table_call(binder: ClauseBinder, written: syntax.TableFunction) -> Expr
     made = _bind_declared(binder, replace(declared, is_table=False), call_of, name)
     binder.source_spans.add(made, written.span)
     return made
+
+
+def _is_program(name: str, span: Span) -> Refusal:
+    return refusal(
+        "E321",
+        f"{name} is a program, not a function",
+        span,
+        help=f"run it in FROM: RUN({name.lower()}, TABLE t, TAG => …)",
+    )
 
 
 def _bind_declared(
@@ -126,6 +139,8 @@ def _bind_declared(
     function = declared.function
     if function is None:
         raise Abandoned
+    if declared.is_program:
+        raise _is_program(name, written.span)
     assert isinstance(function, Function)
     arguments = [bind_argument(binder, argument) for argument in written.arguments]
     made = make_call(function.name, *arguments)

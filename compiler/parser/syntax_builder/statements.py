@@ -229,6 +229,28 @@ def create_function(  # noqa: PLR0913, PLR0917 - what the rule has
     )
 
 
+def create_program(
+    span: Span,
+    _or_replace: Token | None,
+    temporary: Token | None,
+    if_not_exists: Token | None,
+    name: syntax.QualifiedName,
+    body: tuple[syntax.StringLiteral, syntax.Identifier],
+) -> syntax.CreateFunction:
+    """Return `CREATE PROGRAM p AS 'm:P' LANGUAGE PYTHON`."""
+    return syntax.CreateFunction(
+        span,
+        name,
+        (),
+        None,
+        body[1],
+        body[0],
+        temporary=temporary is not None,
+        if_not_exists=if_not_exists is not None,
+        program=True,
+    )
+
+
 def function_body(
     _span: Span, body: syntax.StringLiteral, language: syntax.Identifier
 ) -> tuple[syntax.StringLiteral, syntax.Identifier]:

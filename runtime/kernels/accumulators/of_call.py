@@ -16,6 +16,7 @@ from fsql.runtime.kernels.accumulators.line_points import LinePoints
 from fsql.runtime.kernels.accumulators.matches import Matches
 from fsql.runtime.kernels.accumulators.moments import Bits, Moments, NumberStates, SlotStates
 from fsql.runtime.kernels.accumulators.ordered_values import OrderedValues
+from fsql.runtime.kernels.accumulators.program_states import ProgramStates
 from fsql.runtime.kernels.accumulators.python_states import KeptRows, PythonStates
 from fsql.runtime.kernels.accumulators.rows_in_order import Arrays
 from fsql.runtime.kernels.accumulators.sums import DecimalSum, DoubleSum, IntegerSum
@@ -39,6 +40,8 @@ def accumulator(call: AggregateCall, *, append_only: bool, shown: bool = True) -
         )
     if call.function is AggregateFunction.PYTHON:
         return _in_python(call, shown=shown)
+    if call.function is AggregateFunction.PROGRAM:
+        return ProgramStates(call)
     made = _new_accumulator(call, append_only=append_only, shown=shown)
     return Distinct(call, made) if call.distinct else made
 

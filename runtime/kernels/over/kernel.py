@@ -10,11 +10,13 @@ For other frames see `frames`.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
+from fsql.compiler.expression import AggregateFunction
 from fsql.compiler.logical import FrameEnd
 from fsql.runtime.arrow_types import arrow_type
 from fsql.runtime.batch import Batch
@@ -70,6 +72,9 @@ class OverKernel:
         self._column_of = {part: index - len(distinct) for index, part in enumerate(distinct)}
         self._arguments = len(distinct)
         self._evaluate = Evaluator((*combine.partition, *distinct))
+        self._runs_programs = any(
+            call.aggregate.function is AggregateFunction.PROGRAM for call in combine.calls
+        )
         self._table = SlotTable()
         self._framed = _by_frame(combine.calls)
         self._accumulators: dict[int, Accumulator] = {
@@ -114,6 +119,10 @@ class OverKernel:
     ) -> ApplyResult[_RunningUndo]:
         assert sides[0] is not None
         batch, slot = sides[0]
+        if self._runs_programs and batch.weight is not None:
+            # Each event causes rows of its own: equal ones are processed one by one.
+            every = np.repeat(np.arange(len(batch)), batch.weight)
+            batch, slot = replace(batch.take(every), weight=None), slot[every]
         order, steps = _by_slot(slot)
         undo = None
         if undoable:

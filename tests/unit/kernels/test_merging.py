@@ -42,7 +42,7 @@ def calls() -> list[AggregateCall]:
     for function in F:
         for type_ in VALUES:
             result = aggregate_result(function, type_)
-            if result is None or function in {F.PYTHON, F.MATCH_RECOGNIZE}:
+            if result is None or function in {F.PYTHON, F.PROGRAM, F.MATCH_RECOGNIZE}:
                 continue
             argument = ColumnRef(type_, nullable=True, index=0)
             parameter = 0.5 if function.value.startswith("PERCENTILE") else None
