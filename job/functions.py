@@ -29,13 +29,11 @@ from fsql.compiler.functions.python_functions import (
     entry_and_digest,
     refuse_loading,
 )
-from fsql.compiler.functions.python_programs import LoadedProgram
 from fsql.compiler.parser import parse_script
 from fsql.compiler.records import dataclass
 from fsql.compiler.syntax import CreateFunction
 from fsql.compiler.text.source import SourceText
 from fsql.job.udf import FunctionKind, declaration_of
-from fsql.programs.declaration import is_program, program_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -43,6 +41,7 @@ if TYPE_CHECKING:
     from types import ModuleType
 
     from fsql.compiler.functions.python_functions import Load
+    from fsql.compiler.functions.python_programs import LoadedProgram
     from fsql.compiler.logical import Job
     from fsql.compiler.sqltypes import SqlType
     from fsql.job.udf import Declaration
@@ -214,6 +213,8 @@ def function_of(found: object, entry: str, digest: str, zone: str) -> Loaded:
     Raises:
         LoadError: E411, if it is not a function, or its decorator is wrong.
     """
+    from fsql.programs.declaration import is_program
+
     if is_program(found):
         return _program_of(found, entry, digest, zone)
     if not callable(found):
@@ -285,6 +286,9 @@ def _program_of(found: object, entry: str, digest: str, zone: str) -> LoadedProg
     Raises:
         LoadError: E411, if it cannot be created, or its types are not valid.
     """
+    from fsql.compiler.functions.python_programs import LoadedProgram
+    from fsql.programs.declaration import program_of
+
     assert isinstance(found, type)
     try:
         program = program_of(found)

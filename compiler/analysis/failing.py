@@ -26,7 +26,6 @@ from fsql.compiler.functions.evaluate import evaluate, fallible_by_itself
 from fsql.compiler.functions.failure import RowFailure, TimestampRangeFailure
 from fsql.compiler.functions.python_aggregates import registered_aggregate
 from fsql.compiler.functions.python_functions import PREFIX
-from fsql.compiler.functions.python_programs import registered_program
 from fsql.compiler.functions.time_zones import offset_of, window_bounds
 from fsql.compiler.logical import (
     Aggregate,
@@ -172,8 +171,10 @@ class _Attempt:
             if call.python is None or call.argument is None or self.found is not None:
                 continue
             given = evaluate(call.argument, row)
-            of_program = call.function is AggregateFunction.PROGRAM
-            function = (registered_program if of_program else registered_aggregate)(call.python)
+            registered = registered_aggregate
+            if call.function is AggregateFunction.PROGRAM:
+                from fsql.compiler.functions.python_programs import registered_program as registered
+            function = registered(call.python)
             failure = None if given is None else function.failure(function.over([given]))
             if failure is not None:
                 self._note(FailingPart(call, failure))

@@ -50,11 +50,6 @@ class _Arguments:
     tag: syntax.Expression
 
 
-def runs_program(written: syntax.TableFunction) -> bool:
-    """Return whether a table function is RUN."""
-    return len(written.name.parts) == 1 and written.name.parts[0].name.upper() == RUN
-
-
 def bind_run(written: syntax.TableFunction, context: Context, bind_query: QueryBinder) -> Relation:
     """Return the rows that a program causes.
 

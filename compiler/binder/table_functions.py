@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from fsql.compiler import syntax
 from fsql.compiler.binder.changelogs.changelog import from_changelog
@@ -14,12 +14,10 @@ from fsql.compiler.binder.changelogs.changelog_arguments import (
 from fsql.compiler.binder.changelogs.to_changelog import to_changelog
 from fsql.compiler.binder.constants import one_row
 from fsql.compiler.binder.joins.snapshot_join import SNAPSHOT, SNAPSHOT_FORM
-from fsql.compiler.binder.programs import bind_run, runs_program
 from fsql.compiler.binder.relation import Relation, apply_alias, relation_of
 from fsql.compiler.binder.report import not_implemented, refusal
 from fsql.compiler.binder.subqueries.lateral import gives_elements, unnest
 from fsql.compiler.binder.tables import bind_table_argument
-from fsql.compiler.binder.windows.line_chart import M4, bind_line_chart, is_m4
 from fsql.compiler.binder.windows.session import assign_sessions, partition_of_table
 from fsql.compiler.binder.windows.window import assign_windows, read_window_call
 from fsql.compiler.binder.windows.window_gaps import warn_of_gaps
@@ -28,6 +26,14 @@ from fsql.compiler.functions.refused import WINDOW_FUNCTIONS
 if TYPE_CHECKING:
     from fsql.compiler.binder.context import Context
     from fsql.compiler.binder.query_binder import QueryBinder
+
+_RUN: Final = "RUN"
+_M4: Final = "M4"
+"""Functions whose binders few scripts need: they are imported where one is called."""
+
+
+def _is_call_of(written: syntax.TableFunction, function: str) -> bool:
+    return len(written.name.parts) == 1 and written.name.parts[0].name.upper() == function
 
 
 def bind_table_function(
@@ -42,7 +48,9 @@ def bind_table_function(
     """
     if gives_elements(written, context.functions):
         return unnest(one_row(context, written.span), written, context)
-    if runs_program(written):
+    if _is_call_of(written, _RUN):
+        from fsql.compiler.binder.programs import bind_run
+
         return bind_run(written, context, bind_query)
     _check_place(written)
     function = changelog_function(written)
@@ -53,7 +61,9 @@ def bind_table_function(
         rows = bind_table_argument(table, context, bind_query)
         make = to_changelog if function == TO_CHANGELOG else from_changelog
         return apply_alias(make(rows, given, context), written.alias)
-    if is_m4(written):
+    if _is_call_of(written, _M4):
+        from fsql.compiler.binder.windows.line_chart import bind_line_chart
+
         chart = bind_line_chart(written, context, bind_query, changes=changes)
         return apply_alias(chart, written.alias)
     zone = context.zone
@@ -107,5 +117,7 @@ def _check_place(written: syntax.TableFunction) -> None:
             written.span,
             help="write ROW_NUMBER() OVER (ORDER BY at) AS n in a SELECT from it",
         )
-    if written.lateral and (name.upper() in {*WINDOW_FUNCTIONS, M4} or changelog_function(written)):
+    if written.lateral and (
+        name.upper() in {*WINDOW_FUNCTIONS, _M4} or changelog_function(written)
+    ):
         raise not_implemented("LATERAL of a function over a whole table", written.span)

@@ -27,7 +27,6 @@ from fsql.compiler.expression import AggregateFunction, ColumnRef
 from fsql.compiler.functions.aggregates import aggregate_result, points_type
 from fsql.compiler.functions.evaluate import fallible
 from fsql.compiler.functions.python_aggregates import registered_aggregate
-from fsql.compiler.functions.python_programs import registered_program
 from fsql.compiler.logical import REACHED, FrameEnd, JoinKind, append_only, may_tie
 from fsql.compiler.row_pattern import TIME
 from fsql.compiler.schema import Column
@@ -349,6 +348,8 @@ def _points(call: AggregateCall) -> Iterator[str]:
 
 def _python_call(call: AggregateCall, name: str, *, append: bool) -> Iterator[str]:
     if call.function is AggregateFunction.PROGRAM:
+        from fsql.compiler.functions.python_programs import registered_program
+
         if call.type != registered_program(name).type:
             yield f"the value of an event of a program is not a {call.type}"
         if not append or call.in_value_order:

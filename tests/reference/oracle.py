@@ -27,7 +27,6 @@ from fsql.tests.reference.order import row_key
 from fsql.tests.reference.relations import END, Relations, Row, total_order
 from fsql.tests.reference.scalar import evaluate
 from fsql.tests.reference.scalar_casts import cast
-from fsql.tests.reference.sessions import sessions
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -207,8 +206,8 @@ class Oracle:
             return [LateRow(root, values, 1) for values in sorted(late, key=row_key)]
         assert isinstance(window, Window)
         if isinstance(window, logical.AssignSessions):
-            rows = self.relations.relation(window.input, root)
-            late = [row.values for row in sessions(window, rows)[1] if row.root == root]
+            found = self.relations.sessions(window, root)[1]
+            late = [row.values for row in found if row.root == root]
             return [LateRow(root, values, 1) for values in sorted(late, key=row_key)]
         if logical.append_only(window.input):
             came = [(row.values, 1) for row in self.appended(window.input, before, root)]

@@ -48,6 +48,7 @@ if TYPE_CHECKING:
 
     from fsql.compiler.expression import Value
     from fsql.tests.reference.order import Key
+    from fsql.tests.reference.sessions import Session
 
     Values = tuple[Value, ...]
 
@@ -285,7 +286,7 @@ class Relations:
 
     def assign_sessions(self, plan: logical.AssignSessions, prefix: Root) -> Iterator[Row]:
         """Make a row of each row of a session that is closed."""
-        found = sessions(plan, self.relation(plan.input, prefix))[0]
+        found = self.sessions(plan, prefix)[0]
         self.window_ends[plan] |= {session.end for session in found}
         for session in found:
             closed = session_closing(plan, session.end)
@@ -299,6 +300,13 @@ class Relations:
                     assert isinstance(order, int)
                     path = (session.start, order, *path)
                 yield Row(row.values + bounds, closed, path)
+
+    def sessions(
+        self, plan: logical.AssignSessions, prefix: Root
+    ) -> tuple[list[Session], list[Row]]:
+        """Return the sessions of the rows, and the late ones among these."""
+        rows = self.relation(plan.input, prefix)
+        return sessions(plan, rows, lambda row: self.values(plan.partition, row, prefix))
 
     def windows(
         self, plan: logical.WindowAggregate | logical.Rank, prefix: Root

@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING
 from fsql.compiler import logical
 from fsql.tests.reference.delays import behind
 from fsql.tests.reference.order import order_key
-from fsql.tests.reference.scalar import evaluate
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from fsql.tests.reference.order import Key
-    from fsql.tests.reference.relations import Root, Row
+    from fsql.tests.reference.relations import Root, Row, Values
 
 
 @dataclass
@@ -33,12 +32,20 @@ def session_closing(plan: logical.AssignSessions, end: int) -> Root:
     return (end // grain + 1) * grain + behind(plan.input, plan.time_column), -1
 
 
-def sessions(plan: logical.AssignSessions, rows: Sequence[Row]) -> tuple[list[Session], list[Row]]:
-    """Return the sessions that `rows` make, closed or not, and the late ones among the rows."""
+def sessions(
+    plan: logical.AssignSessions, rows: Sequence[Row], partition: Callable[[Row], Values | None]
+) -> tuple[list[Session], list[Row]]:
+    """Return the sessions that `rows` make, closed or not, and the late ones among the rows.
+
+    `partition` returns the values of the partition of a row; where one fails, None, and the row is in none.
+    """
     found: list[Session] = []
     late: list[Row] = []
     for row in sorted(rows, key=lambda row: (row.root, row.path, row.values[plan.time_column])):
-        key = tuple(order_key(evaluate(each, row.values)) for each in plan.partition)
+        values = partition(row)
+        if values is None:
+            continue
+        key = tuple(map(order_key, values))
         start, end = row.values[plan.time_column], row.values[plan.end_column]
         assert isinstance(start, int)
         assert isinstance(end, int)

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from fsql.compiler.functions.python_aggregates import PythonAggregate
-from fsql.compiler.functions.python_programs import LoadedProgram
 from fsql.compiler.records import dataclass
 
 if TYPE_CHECKING:
+    from fsql.compiler.functions.python_programs import LoadedProgram
     from fsql.compiler.functions.signature import Function
     from fsql.compiler.text.source import Span
 
@@ -28,6 +28,8 @@ class DeclaredFunction:
     @property
     def is_program(self) -> bool:
         """Return whether it is a program, which RUN runs."""
+        from fsql.compiler.functions.python_programs import LoadedProgram
+
         return isinstance(self.function, LoadedProgram)
 
     @property

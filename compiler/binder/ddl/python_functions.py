@@ -15,7 +15,6 @@ from fsql.compiler.diagnostics import FsqlError, Label
 from fsql.compiler.functions.aggregates import AGGREGATES
 from fsql.compiler.functions.python_aggregates import LoadedAggregate, register_aggregate
 from fsql.compiler.functions.python_functions import LoadError, Types, register
-from fsql.compiler.functions.python_programs import LoadedProgram, check_key
 from fsql.compiler.functions.ranks import OVER_ONLY
 from fsql.compiler.functions.refused import NOT_DETERMINISTIC, WINDOW_FUNCTIONS
 from fsql.compiler.functions.table import CALLABLE
@@ -26,6 +25,7 @@ if TYPE_CHECKING:
 
     from fsql.compiler import syntax
     from fsql.compiler.functions.python_functions import Load, PythonFunction
+    from fsql.compiler.functions.python_programs import LoadedProgram
     from fsql.compiler.sqltypes import SqlType
 
     Loaded = PythonFunction | LoadedAggregate | LoadedProgram
@@ -81,6 +81,8 @@ def _register(
         LoadError, FsqlError: as `load` and `register`.
         Refusal: E411.
     """
+    from fsql.compiler.functions.python_programs import LoadedProgram, check_key
+
     loaded = load(written.body.value)
     if isinstance(loaded, LoadedProgram) != written.program:
         raise _other_kind(written, loaded)

@@ -52,11 +52,6 @@ _HELP: Final = (
 _SCALE_HELP: Final = "write HEIGHT => 300, LOW => 0, HIGH => 100, or none of the three"
 
 
-def is_m4(written: syntax.TableFunction) -> bool:
-    """Return whether a table function is M4."""
-    return len(written.name.parts) == 1 and written.name.parts[0].name.upper() == M4
-
-
 def bind_line_chart(
     written: syntax.TableFunction, context: Context, bind_query: QueryBinder, *, changes: bool
 ) -> Relation:

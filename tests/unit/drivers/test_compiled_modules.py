@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import py_compile
+import sys
 from importlib.util import module_from_spec
 from typing import TYPE_CHECKING
 
@@ -18,6 +19,11 @@ if TYPE_CHECKING:
 
 SOURCE = '"""A sample."""\nVALUE = 1\n\ndef value():\n    return VALUE\n'
 MODES = py_compile.PycInvalidationMode
+
+
+@pytest.fixture(autouse=True)
+def _byte_code_is_beside_its_source(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "pycache_prefix", None)
 
 
 def found(folder: Path) -> ModuleSpec | None:
