@@ -56,6 +56,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from fsql.compiler.expression import Value
+    from fsql.compiler.functions.python_aggregates import PythonAggregate
+    from fsql.compiler.functions.python_programs import PythonProgram
     from fsql.compiler.logical import Job, Table
     from fsql.compiler.node import Node
 
@@ -171,10 +173,13 @@ class _Attempt:
             if call.python is None or call.argument is None or self.found is not None:
                 continue
             given = evaluate(call.argument, row)
-            registered = registered_aggregate
+            function: PythonAggregate | PythonProgram
             if call.function is AggregateFunction.PROGRAM:
-                from fsql.compiler.functions.python_programs import registered_program as registered
-            function = registered(call.python)
+                from fsql.compiler.functions.python_programs import registered_program
+
+                function = registered_program(call.python)
+            else:
+                function = registered_aggregate(call.python)
             failure = None if given is None else function.failure(function.over([given]))
             if failure is not None:
                 self._note(FailingPart(call, failure))

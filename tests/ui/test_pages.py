@@ -104,7 +104,7 @@ def test_keys_reach_everything_and_stopping_asks_first(page: Page, cluster: Test
     page.keyboard.press("Enter")
     page.get_by_role("link", name="Graph").focus()
     page.keyboard.press("ArrowRight")
-    expect(page.locator(":focus")).to_have_text("Operators")
+    expect(page.locator(":focus")).to_have_text("Results")
     page.get_by_role("button", name="Stop").press("Enter")
     expect(page.get_by_role("dialog")).to_contain_text("Stop clicks?")
     page.keyboard.press("Escape")
@@ -121,7 +121,7 @@ def test_keys_reach_everything_and_stopping_asks_first(page: Page, cluster: Test
 def test_no_page_is_wider_than_its_window(page: Page, width: int) -> None:
     page.set_viewport_size({"width": width, "height": 800})
     page.get_by_role("link", name="clicks").click()
-    for name in ("Operators", "History", "Rows not taken", "Log", "Script", "Graph"):
+    for name in ("Results", "Operators", "History", "Rows not taken", "Log", "Script", "Graph"):
         page.get_by_role("link", name=name).click()
         expect(page.locator(".panel").first).to_be_visible()
         expect(page.locator('.tabs [aria-current="page"]')).to_be_in_viewport()
