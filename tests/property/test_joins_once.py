@@ -84,7 +84,7 @@ def test_joins_in_parts_that_forget_keys_release_the_same(monkeypatch: pytest.Mo
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seeds", seed_ranges(16), ids=str)
+@pytest.mark.parametrize("seeds", seed_ranges(8), ids=str)
 def test_replicas_change_with_owners_and_release_the_same(seeds: range) -> None:
     met: Counter[str] = Counter()
     for seed in seeds:
