@@ -10,6 +10,7 @@ import time
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.diagnostics import FsqlError
+from fsql.deployment.processes import end_with_its_input
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -98,11 +99,5 @@ class PageProcess:
         process, self._process = self._process, None
         if process is None:
             return
-        assert process.stdin is not None
-        process.stdin.close()
-        try:
-            process.wait(END_SECONDS)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
+        end_with_its_input(process, END_SECONDS)
         self._cluster.set_page_address(None)

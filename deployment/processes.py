@@ -1,9 +1,10 @@
-"""Information about processes, from `/proc`, and which of them stand still."""
+"""Information about processes, from `/proc`, which of them stand still, and how they are ended."""
 
 from __future__ import annotations
 
 import os
 import signal
+import subprocess
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -64,6 +65,17 @@ def is_stopped(pid: int) -> bool:
     """Return whether a process is stopped, by a signal or a debugger."""
     fields = _stat(pid)
     return fields is not None and fields[0] in _STOPPED
+
+
+def end_with_its_input(process: subprocess.Popen[bytes], seconds: float) -> None:
+    """Close the standard input of a process, with which it ends; kill it if it has not after `seconds`."""
+    assert process.stdin is not None
+    process.stdin.close()
+    try:
+        process.wait(seconds)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
 
 
 def kill_with_descendants(pid: int) -> None:

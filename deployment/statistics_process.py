@@ -11,7 +11,12 @@ from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.diagnostics import FsqlError
 from fsql.deployment.directory import StatisticsSettings
-from fsql.deployment.processes import STILL_SECONDS, StillProcesses, kill_with_descendants
+from fsql.deployment.processes import (
+    STILL_SECONDS,
+    StillProcesses,
+    end_with_its_input,
+    kill_with_descendants,
+)
 from fsql.runtime.drivers.processes.process_role import processes_below
 from fsql.runtime.drivers.spark.master import MASTER_VARIABLE
 
@@ -116,10 +121,4 @@ class StatisticsProcess:
         process, self._process = self._process, None
         if process is None:
             return
-        assert process.stdin is not None
-        process.stdin.close()
-        try:
-            process.wait(END_SECONDS)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
+        end_with_its_input(process, END_SECONDS)

@@ -14,7 +14,6 @@ the reader.
 
 from __future__ import annotations
 
-import json
 import os
 import queue
 import sys
@@ -43,7 +42,7 @@ from fsql.console.web.drawing import (
     drawn_lines,
     text_of,
 )
-from fsql.console.web.limits import FRAMES_PER_SECOND, MEMORY_BYTES, limit_this_process
+from fsql.console.web.limits import FRAMES_PER_SECOND, MEMORY_BYTES, limit_this_process, tell
 from fsql.console.web.result_kept import ROWS_SHOWN, KeptResult
 from fsql.deployment.directory import JobDirectory
 from fsql.job.compilation import compile_job
@@ -124,16 +123,10 @@ def run_job_charts(directory: Path) -> int:
     try:
         charts.run()
     except MemoryError:
-        _tell({"error": f"the charts need more than {MEMORY_BYTES >> 20:,} MiB"})
+        tell({"error": f"the charts need more than {MEMORY_BYTES >> 20:,} MiB"})
     except BrokenPipeError:
         return 0
     return 0
-
-
-def _tell(message: Fields) -> None:
-    data = json.dumps(message, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
-    sys.stdout.buffer.write(data)
-    sys.stdout.buffer.flush()
 
 
 @dataclass(slots=True)
@@ -229,7 +222,7 @@ class _Charts:
             state, plot = said, {"kind": "none", "problem": said}
         chart.drawn = (state, chart.view)
         if plot != chart.told:
-            _tell({"chart": name, "plot": _difference(chart.told, plot)})
+            tell({"chart": name, "plot": _difference(chart.told, plot)})
             chart.told = plot
 
     def _source(self, result: str) -> _LoggedResult | _WrittenResult | str:

@@ -28,7 +28,7 @@ from fsql.compiler.parser import parse_script
 from fsql.compiler.syntax import CreateTable, Insert, SelectStatement, StatementSet
 from fsql.compiler.text.source import SourceText
 from fsql.console.web.drawing import View
-from fsql.console.web.limits import FRAMES_PER_SECOND, MEMORY_BYTES, limit_this_process
+from fsql.console.web.limits import FRAMES_PER_SECOND, MEMORY_BYTES, limit_this_process, tell
 from fsql.console.web.result_kept import KeptResult
 from fsql.job.compilation import compile_job
 from fsql.job.planning import RunOptions
@@ -153,20 +153,14 @@ def run_trial() -> int:
         _Trial(request).run()
     except FsqlError as error:
         diagnostics = json.loads(render_json(error.diagnostics, error.source))
-        _tell({"error": error.diagnostics[0].message, "diagnostics": diagnostics})
+        tell({"error": error.diagnostics[0].message, "diagnostics": diagnostics})
     except NoResultError:
-        _tell({"error": "the script has no result: end it with a SELECT, or INSERT INTO a table"})
+        tell({"error": "the script has no result: end it with a SELECT, or INSERT INTO a table"})
     except MemoryError:
-        _tell({"error": f"the trial needs more than {MEMORY_BYTES >> 20:,} MiB"})
+        tell({"error": f"the trial needs more than {MEMORY_BYTES >> 20:,} MiB"})
     except BrokenPipeError:
         return 0
     return 0
-
-
-def _tell(message: Fields) -> None:
-    data = json.dumps(message, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
-    sys.stdout.buffer.write(data)
-    sys.stdout.buffer.flush()
 
 
 def compiled_trial(request: TrialRequest) -> Compiled:
@@ -203,7 +197,7 @@ class _Trial:
         splits = open_splits(self._compiled)
         threading.Thread(target=self._read_views, daemon=True).start()
         result = self._result
-        _tell(
+        tell(
             {
                 "columns": result.columns,
                 "changes_kind": result.changes_kind,
@@ -225,7 +219,7 @@ class _Trial:
             self._tell_news(run.metrics, at_end=True)
             if run.stopped is not None:
                 raise stop_error(run.stopped, self._compiled, splits, run.metrics.rows_out)
-        _tell({"ended": ended})
+        tell({"ended": ended})
         self._serve_views()
 
     def _read_views(self) -> None:
@@ -264,9 +258,9 @@ class _Trial:
                 "rows_late": metrics.rows_late,
                 "rows_rejected": metrics.rows_rejected,
             }
-            _tell({**self._result.news(), **counts})
+            tell({**self._result.news(), **counts})
         else:
-            _tell({"rows_in": metrics.rows_in})
+            tell({"rows_in": metrics.rows_in})
         self._tell_plot()
 
     def _tell_plot(self) -> None:
@@ -276,6 +270,6 @@ class _Trial:
             return
         self._drawn = drawn
         try:
-            _tell({"plot": self._result.plot(self._view)})
+            tell({"plot": self._result.plot(self._view)})
         except ValueError as error:
-            _tell({"plot": {"kind": "none", "problem": str(error)}})
+            tell({"plot": {"kind": "none", "problem": str(error)}})

@@ -7,6 +7,7 @@ subqueries.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import field
 from typing import TYPE_CHECKING, Final, Protocol
 
@@ -111,7 +112,7 @@ class Subqueries(Protocol):
 
 
 @dataclass
-class ClauseBinder:
+class ClauseBinder(ABC):
     """The expressions of one clause are bound: `clause` is its name in messages, `scope` resolves names.
 
     Aggregates are added to `aggregates`, running ones to `running`, subqueries to `subqueries`; without a
@@ -141,13 +142,13 @@ class ClauseBinder:
     parameters: Parameters = NO_PARAMETERS
     """The values that parameters of the lambdas around the expression stand for."""
 
+    @abstractmethod
     def bind(self, expression: syntax.Expression) -> Expression:
         """Return the expression bound.
 
         Raises:
             Refusal: E2xx to E4xx.
         """
-        raise NotImplementedError
 
     def place_columns(self, bound: Expression, span: Span) -> None:
         """Note the span of columns in an expression that are not written themselves."""
